@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
+.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -126,27 +126,33 @@ format:
 clean:
 	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
 
+# API reference of the public headers, as HTML.
+docs-api:
+	@command -v doxygen > /dev/null || { echo "make docs-api: install doxygen first (apt-get install doxygen)"; exit 1; }
+	@doxygen -q && echo "build/api/index.html"
+
 help:
-	@echo "make             builds build/attend"
-	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in images, and draws where the models looked"
-	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers; CUDA=1 compiles CUDA's, too"
-	@echo "make test-long   the same with what takes longer: every fault, full trainings under ASan, CUDA, lint, a minute a fuzzer"
-	@echo "make hub-test    full-size folders in the layouts of the Hugging Face hub, against transformers' numbers (minutes)"
-	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
-	@echo "make uninstall   takes that away again, with the same PREFIX and DESTDIR"
-	@echo "make wheel       the Python module, build-install/attend-*.whl"
-	@echo "make deb         Debian packages, build-install/deb; make deb-test installs them on a clean Debian 12 (root, debootstrap)"
-	@echo "make tarball     a tree to unpack anywhere, build-install/attend-*.tar.gz"
-	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
-	@echo "make lint        runs clang-tidy on every file"
-	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"
-	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
-	@echo "make torture-serve  hostile clients for MINUTES, beside honest ones: attend serve must not crash, hang or grow"
-	@echo "make bench       builds and runs the benchmarks"
-	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
+	@echo "make             build build/attend and the tests"
+	@echo "make demo        install missing packages, build, then translate, detect and describe with bundled models"
+	@echo "make test        all checks and tests, also under sanitizers; CUDA=1 also compiles the CUDA kernels"
+	@echo "make test-long   the same and everything that takes longer: each fault, long runs under ASan, CUDA, clang-tidy, fuzzing"
+	@echo "make hub-test    compare full-size models in the layouts of the Hugging Face hub with transformers (minutes)"
+	@echo "make install     install program, libraries, headers, models and manual pages to PREFIX (/usr/local) under DESTDIR"
+	@echo "make uninstall   remove what make install put there, with the same PREFIX and DESTDIR"
+	@echo "make wheel       build the Python module: build-install/attend-*.whl"
+	@echo "make deb         build Debian packages in build-install/deb; make deb-test installs them on a clean Debian 12 (root)"
+	@echo "make tarball     build an archive to unpack anywhere: build-install/attend-*.tar.gz"
+	@echo "make docs-api    build the API reference with Doxygen: build/api/index.html"
+	@echo "make clang       build with clang, each file alone, warnings as errors"
+	@echo "make lint        run clang-tidy on every file"
+	@echo "make fuzz        fuzz everything that reads untrusted input, SECONDS per target"
+	@echo "make torture     kill training runs and fail their disks for MINUTES; nothing may be lost"
+	@echo "make torture-serve  attack attend serve for MINUTES; it must not crash, hang or grow"
+	@echo "make bench       build and run the benchmarks"
+	@echo "make gpu-test    build with CUDA and run all tests; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
-	@echo "make test-arm64  from x86-64: cross-builds for arm64 and runs the tests of what depends on kernels under qemu; TESTS=ops for some"
-	@echo "make test-amd64  from arm64: the same for x86-64"
-	@echo "make format      formats the sources in place"
-	@echo "make clean       removes the build folders"
+	@echo "make test-arm64  on x86-64: cross-build for arm64 and run the kernel tests under qemu; TESTS=ops selects some"
+	@echo "make test-amd64  on arm64: the same for x86-64"
+	@echo "make format      format the sources in place"
+	@echo "make clean       remove the build folders"
 	@echo "CMAKE_FLAGS=-DATTEND_CUDA=OFF and the like go to cmake; JOBS=N limits the build."

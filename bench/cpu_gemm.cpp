@@ -183,7 +183,7 @@ Data make_data(const Shape& s) {
   return d;
 }
 
-Gemm product(const Shape& s, Data& d, DType dtype, cpu::Precision precision) {
+Gemm product(const Shape& s, Data& d, DType dtype, Precision precision) {
   const void* a = dtype == DType::f32 ? static_cast<const void*>(d.a.data()) : d.a16.data();
   const void* b = dtype == DType::f32 ? static_cast<const void*>(d.b.data()) : d.b16.data();
   Gemm g;
@@ -208,21 +208,21 @@ void bench_shape(const Shape& s, const Options& options, std::vector<Library>& l
   Data d = make_data(s);
   std::vector<Contender> all;
   for (const auto& [name, dtype, precision] :
-       {std::tuple{"exact", DType::f32, cpu::Precision::exact}, std::tuple{"split", DType::f32, cpu::Precision::split},
-        std::tuple{"bf16", DType::bf16, cpu::Precision::split}}) {
+       {std::tuple{"exact", DType::f32, Precision::exact}, std::tuple{"split", DType::f32, Precision::split},
+        std::tuple{"bf16", DType::bf16, Precision::split}}) {
     const Gemm g = product(s, d, dtype, precision);
-    all.push_back({name, [g, &pool] { cpu::gemm(g, pool); }, {}});
+    all.push_back({name, [g, &pool] { gemm(g, pool); }, {}});
   }
-  std::vector<cpu::PackedWeights> weights(3);
+  std::vector<PackedWeights> weights(3);
   const bool packed = options.packed && s.tb && !s.ta && s.batch == 1;
   for (int i = 0; packed && i < 3; ++i) {
     constexpr DType kAs[] = {DType::f32, DType::bf16, DType::i8};
     weights[static_cast<std::size_t>(i)] =
-        cpu::PackedWeights::pack({d.b.data(), DType::f32, s.k, false}, s.n, s.k, kAs[i], cpu::Precision::split);
-    cpu::PackedGemm g;
+        PackedWeights::pack({d.b.data(), DType::f32, s.k, false}, s.n, s.k, kAs[i], Precision::split);
+    PackedGemm g;
     g.m = s.m, g.a = d.a.data(), g.a_stride = s.k, g.weights = &weights[static_cast<std::size_t>(i)];
     g.out.c = d.c.data(), g.out.c_stride = s.n;
-    all.push_back({i == 0 ? "p.f32" : i == 1 ? "p.bf16" : "p.int8", [g, &pool] { cpu::gemm_packed(g, pool); }, {}});
+    all.push_back({i == 0 ? "p.f32" : i == 1 ? "p.bf16" : "p.int8", [g, &pool] { gemm_packed(g, pool); }, {}});
   }
   const std::size_t ours = all.size();
   for (Library& library : libraries)
@@ -278,28 +278,27 @@ void bench_decode(int m, int n, int k, const Options& options, std::byte* memory
   std::vector<float> c(a.size() + static_cast<std::size_t>(m) * static_cast<std::size_t>(std::max(n, k)));
   const auto dense = [&](Ring& ring, DType dtype, bool transposed) {
     Gemm g;
-    g.m = m, g.n = n, g.k = k, g.c = c.data(), g.c_stride = n, g.precision = cpu::Precision::exact;
+    g.m = m, g.n = n, g.k = k, g.c = c.data(), g.c_stride = n, g.precision = Precision::exact;
     g.a = {dtype == DType::f32 ? static_cast<const void*>(a.data()) : a16.data(), dtype, k, false};
     g.b = {ring.next(), dtype, transposed ? k : n, transposed};
-    cpu::gemm(g, pool);
+    gemm(g, pool);
   };
-  std::vector<cpu::PackedWeights> packed[3];
+  std::vector<PackedWeights> packed[3];
   std::size_t turn = 0;
   const auto pack = [&](int i, DType as) {
     for (std::int64_t bytes = 0; bytes < Ring::kBytes; bytes += static_cast<std::int64_t>(packed[i].back().bytes()))
-      packed[i].push_back(
-          cpu::PackedWeights::pack({f32.next(), DType::f32, k, false}, n, k, as, cpu::Precision::exact, pool));
+      packed[i].push_back(PackedWeights::pack({f32.next(), DType::f32, k, false}, n, k, as, Precision::exact, pool));
   };
   pack(0, DType::f32), pack(1, DType::bf16), pack(2, DType::i8);
   const auto from_packed = [&](int i) {
-    cpu::PackedGemm g;
+    PackedGemm g;
     g.m = m, g.a = a.data(), g.a_stride = k, g.weights = &packed[i][++turn % packed[i].size()];
     g.out.c = c.data(), g.out.c_stride = n;
-    cpu::gemm_packed(g, pool);
+    gemm_packed(g, pool);
   };
   const auto reading_packed = [&](int i) {
     return [&, i] {
-      const cpu::PackedWeights& weights = packed[i][++turn % packed[i].size()];
+      const PackedWeights& weights = packed[i][++turn % packed[i].size()];
       read_all(weights.data(), static_cast<std::int64_t>(weights.bytes()), pool);
     };
   };
@@ -359,7 +358,7 @@ int main(int argc, char** argv) {
     setenv("OMP_WAIT_POLICY", "passive", 1);
     setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0);
     // OpenBLAS 0.3.21 takes processors newer than itself for old ones; this gives it its AVX-512 kernels.
-    if (cpu::features().avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    if (features().avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
     execv("/proc/self/exe", argv);
   }
   Options options;
@@ -380,7 +379,7 @@ int main(int argc, char** argv) {
   std::vector<Library> libraries = find_libraries();
   ThreadPool pool(options.threads);
   for (Library& library : libraries) library.set_threads(options.threads);
-  fmt::print("cpu: {}; threads: {}; GFLOP/s, {} of {} rounds\n", cpu::describe(cpu::features()), options.threads,
+  fmt::print("cpu: {}; threads: {}; GFLOP/s, {} of {} rounds\n", describe(features()), options.threads,
              options.best ? "best" : "median", options.rounds);
   fmt::print("{:9} {:21}      {:>8}{:>8}{:>8}{:>8}{:>8}{:>8} |", "", "m x n x k (x batch)", "exact", "split", "bf16",
              "p.f32", "p.bf16", "p.int8");

@@ -1,4 +1,4 @@
-# ninja fuzz: every target through which strangers' bytes come in, as a libFuzzer program build-address/fuzz/NAME: of the objects that
+# ninja fuzz: every reader of untrusted input, as a libFuzzer program build-address/fuzz/NAME: of the objects that
 # the tests under ASan + UBSan are linked from, where clang compiled them. attend_fuzz_target(NAME LINKS .. READERS ..): READERS are the
 # sources that read what comes through; tools/fuzz --coverage, in a build with ATTEND_COVERAGE=ON, counts the lines of these and of
 # no others.
@@ -98,7 +98,7 @@ attend_fuzz_target(webp LINKS attend_image READERS attend/image/decode_webp.cpp)
 attend_fuzz_target(exif LINKS attend_image READERS attend/image/exif.cpp)
 attend_fuzz_target(preprocessor LINKS attend_image
             READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp:size_of|prepared|stack)
-attend_fuzz_target(coco LINKS attend_data
+attend_fuzz_target(coco LINKS attend_metrics
             READERS attend/data/images/coco_files.cpp attend/data/images/captioned_images.cpp
                     attend/data/images/detection_sets.cpp:read_coco|list_boxes)
 attend_fuzz_target(image_records LINKS attend_data

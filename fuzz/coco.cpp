@@ -4,6 +4,8 @@
 #include "attend/data/images/captioned_images.h"
 #include "attend/data/images/detection_sets.h"
 #include "attend/data/images/object_masks.h"
+#include "attend/metrics/captions.h"
+#include "attend/metrics/detection.h"
 #include "fuzz/shared/target.h"
 
 namespace attend::fuzz {

@@ -1,5 +1,5 @@
 // A JSON value of our own: it compiles in a third of a second where the usual header takes two to six, and its parser
-// is strict with strangers' files: no deep nesting, no name twice in an object, no zero bytes, no bad UTF-8.
+// is strict with untrusted input: no deep nesting, no name twice in an object, no zero bytes, no bad UTF-8.
 // Objects keep the order of the file, and find a name in constant time. The interface is the part of nlohmann's that we
 // need: {{"a", 1}, {"b", {2, 3}}} is an object, and Json::array() and Json::object() are the empty ones.
 #pragma once

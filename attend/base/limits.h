@@ -1,4 +1,4 @@
-// How much of anything attend takes from a file or a line before it says no. Files come from strangers, so every size
+// How much of anything attend takes from a file or a line before it says no. Files are untrusted input, so every size
 // they can ask for has a bound; each is far above what models and texts have today. docs/limits.md lists them with the
 // messages. A limit with a flag is raised by it; the others by changing the number here and building again.
 #pragma once

@@ -14,10 +14,11 @@ namespace {
 struct OldName {
   std::string_view old, current;
 };
-constexpr std::array<OldName, 4> kOldNames{{
+constexpr std::array<OldName, 5> kOldNames{{
     {"picture", "image"},
     {"pictures", "images"},
     {"score_pictures", "score_images"},
+    {"max_picture", "max_image"},
     {"judge", "feature_model"},
 }};
 

@@ -1,7 +1,7 @@
 // Reads .safetensors files: 8 bytes with the length of a JSON header, the header, and then the numbers of all tensors
 // in one block (huggingface.co/docs/safetensors).
 //
-// Files come from strangers, so all of the header is checked before any of it is used: every tensor lies inside the
+// Files are untrusted input, so all of the header is checked before any of it is used: every tensor lies inside the
 // file, is as long as its shape and type say, and together they cover the block without holes or overlap.
 #pragma once
 

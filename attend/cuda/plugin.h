@@ -1,5 +1,5 @@
-// CUDA behind one door: what attend/backends.cpp asks of it, whether it is linked in or opened when a GPU is wanted
-// (libattend_cuda.so, which a program and a library that know nothing of CUDA find beside them).
+// CUDA behind one interface: what attend/backends.cpp asks of it, whether it is linked in or opened when a GPU is
+// wanted (libattend_cuda.so, which a program and a library that know nothing of CUDA find beside them).
 #pragma once
 
 #include <memory>

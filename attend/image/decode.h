@@ -3,7 +3,7 @@
 //   grey is repeated; a palette is looked up; alpha and transparent colours are dropped, not blended
 //   16 bit colours keep their high byte; 16 bit grey is cut off at 255 (Pillow's modes I and I;16), not scaled
 //   CMYK and YCCK JPEGs hold inverted inks, as Adobe writes them: red = (255 - cyan) (255 - black) / 255, and so on
-// Files come from strangers: sizes are checked before memory is taken, and what is broken or cut short is an Error.
+// Files are untrusted input: sizes are checked before memory is taken, and what is broken or cut short is an Error.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Window settings (Beltagy et al. 2020, section 3.1) as the attention kernels read them, and their checks.
 #include "attend/models/attention_windows.h"
 
 #include "attend/base/error.h"
@@ -12,6 +13,7 @@ AttentionWindow WindowSettings::of_layer(std::int64_t layer, AttentionDirection 
   const std::int64_t all =
       attention_window.size() == 1 ? attention_window.front() : attention_window.at(static_cast<std::size_t>(layer));
   if (all < 0) return {};
+  // A causal window lies wholly before the token; the other kind has half on each side.
   if (direction == AttentionDirection::causal) return {.before = all, .after = 0, .globals = global_tokens};
   return {.before = all / 2, .after = all / 2, .globals = global_tokens};
 }

@@ -1,6 +1,7 @@
-// The settings attention_window and global_tokens of a config: how far the layers of a model look (Beltagy et al.
-// 2020). attention_window counts the other tokens that a token sees, for all layers or for each: as many before it
-// where it may not look ahead, half before and half behind where it may, as in Longformer's files. -1: all.
+// The settings attention_window and global_tokens of a config: how far the layers of a model attend (Beltagy et al.
+// 2020, section 3.1). attention_window counts the other tokens that a token attends to, for all layers or for each. A
+// causal model counts only tokens before it; otherwise half lie before and half after, as in Longformer's files. -1
+// means all.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,13 @@ namespace attend::models {
 enum class AttentionDirection : std::uint8_t { causal, bidirectional };
 
 struct WindowSettings {
-  std::vector<std::int64_t> attention_window = {};  // none: all; one: of every layer; else one of each
+  std::vector<std::int64_t> attention_window = {};  // empty: all tokens; one number: every layer; else one per layer
   std::int64_t global_tokens = 0;
 
   bool operator==(const WindowSettings&) const = default;
+  // The window of one layer, as the attention kernels read it.
   AttentionWindow of_layer(std::int64_t layer, AttentionDirection direction) const;
-  // Of so many layers; empty where they see all.
+  // Windows of the first `layers` layers; empty if they attend to all tokens.
   std::vector<AttentionWindow> of_layers(std::int64_t layers, AttentionDirection direction) const;
   // Throws Error naming what and the first value that is out of range.
   void check(std::string_view what, std::int64_t layers, AttentionDirection direction) const;
@@ -31,9 +33,9 @@ struct WindowSettings {
       "how many other tokens a token sees: one number, or one for each layer as 64,64,256; -1: all");
     v("global_tokens", global_tokens, "with attention_window: the first so many tokens see all and are seen by all");
   }
-  // Throws Error for a file's empty list: nobody means that.
+  // Throws Error for an empty list in a file, which is most likely a mistake.
   static void check_written(const Json& json, std::string_view what);
-  // Files of models that see all do without both.
+  // Removes both settings from the files of models that attend to all tokens.
   void leave_out_of(Json& json) const;
 };
 

@@ -1,3 +1,4 @@
+// BERT and its family: reading their config.json, and the forward pass (Devlin et al. 2019, section 3).
 #include "attend/models/bert.h"
 
 #include <fmt/core.h>
@@ -35,7 +36,8 @@ bool has_labels(const std::string& architecture) {
   return architecture.ends_with("ForSequenceClassification") || architecture.ends_with("ForTokenClassification");
 }
 
-// What a Longformer makes global by itself, where the first tokens of padded texts are not all: the layers do those.
+// Lists of the global tokens that a Longformer chooses by itself. When these are only the first tokens of padded texts,
+// the result is empty, because the attention kernels handle that case without lists.
 std::shared_ptr<const ops::GlobalPositions> globals_of(const BertConfig& config, const nn::Sequences& texts) {
   const GlobalRule rule(config);
   const bool first_packed = config.family == BertFamily::longformer && rule.first > 0 && texts.packed();
@@ -53,17 +55,18 @@ std::shared_ptr<const ops::GlobalPositions> globals_of(const BertConfig& config,
   return std::make_shared<const ops::GlobalPositions>(texts.ids.backend(), ops::global_lists(layout, sets));
 }
 
-// i32 on the device, and under the pass, of another tensor.
+// An i32 tensor on the same device and in the same pass as another tensor.
 Tensor ints_on(const Tensor& like_this, const Shape& shape, const std::vector<std::int32_t>& values) {
   const Tensor made = make_tensor(like_this.backend(), shape, DType::i32);
   upload(made, values);
   return like_this.pass() ? like_this.pass()->input(made) : made;
 }
 
-// Packed texts as rows of a padded batch, and back.
+// Row numbers that turn packed texts into a padded batch and back. Padding repeats the first row of its text; lengths
+// hide it.
 struct PaddedRows {
   std::int64_t count, longest;
-  Tensor to_padded, to_packed, lengths;  // i32 [count longest], [rows], [count]
+  Tensor to_padded, to_packed, lengths;  // i32 [count · longest], [rows], [count]
 
   explicit PaddedRows(const nn::Sequences& texts) : count(texts.offsets.dim(0) - 1), longest(texts.longest) {
     const std::vector<std::int32_t> offsets = download_ints(texts.offsets);
@@ -81,8 +84,8 @@ struct PaddedRows {
   }
 };
 
-// Near distances have a bucket each, far ones share them by their logarithm, and half of the buckets are for keys that
-// come later (T5, Raffel et al. 2020).
+// Each near distance has its own bucket; far distances share buckets by their logarithm. Half of the buckets are for
+// keys that come after the query (T5, Raffel et al. 2020, section 2.1).
 std::int32_t distance_bucket(std::int64_t distance, std::int64_t buckets) {
   constexpr double kFarthest = 128;
   const std::int64_t half = buckets / 2, exact = half / 2, size = std::abs(distance);
@@ -136,7 +139,7 @@ BertConfig bert_config(const Json& json, std::string_view what) {
   if (config.counts_positions()) config.start = 0, config.pad = 1, config.end = 2;
   if (config.distilled()) config.layers = 6, config.head_dropout = 0.2f;
   if (config.family == BertFamily::longformer) {
-    // As in transformers: only who gives a text one label makes the first token global without being told.
+    // As in transformers, only a sequence classifier makes the first token global by default.
     config.norm_eps = 1e-5f, config.types = 1, config.window.attention_window = {512};
     config.window.global_tokens = architecture_of(json, what).ends_with("ForSequenceClassification") ? 1 : 0;
   }
@@ -228,7 +231,8 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
 void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask,
                            const std::shared_ptr<const ops::GlobalPositions>& globals) const {
   stream.through(Recompute::layer, [this, mask, globals](nn::Residual& x) {
-    x.add(attention_(x, mask, {}, globals.get()), norm1_);
+    x.add(attention_(x, mask, {}, globals.get()), norm1_);  // [B, T, C]
+    // [B, T, C] -> [B, T, hidden] -> [B, T, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm2_); });
   });
 }
@@ -252,46 +256,50 @@ Tensor Bert::embed(const BertInput& input) const {
   const Tensor& ids = input.texts.ids;
   const bool counted = config_.counts_positions();
   check(!counted || input.texts.positions.defined(), "roberta: texts need their positions (roberta_positions)");
+  // Token and position embeddings are summed in one kernel: [.., C]. Rows of padding receive no gradient.
   const Tensor words = tokens_(ids, {.positions = positions_.table(),
                                      .position_ids = input.texts.positions,
                                      .padding = config_.pad,
                                      .position_padding = counted ? config_.pad : -1});
   if (!config_.typed()) return ops::dropout(norm_(words), config_.dropout);
   Tensor types = input.types;
+  // Without types every token belongs to the first sentence.
   if (!types.defined()) {
     types = like(ids);
     ids.backend().fill(types, 0);
   }
+  // The type embedding is added by the norm's kernel: [.., C].
   return ops::dropout(norm_.add(words, types_(types), 0).norm, config_.dropout);
 }
 
 Tensor Bert::states(const BertInput& input, std::vector<Tensor>* hidden) const {
   const AttentionMask mask = mask_between(input.texts, input.texts);
   const auto globals = input.globals ? input.globals : globals_of(config_, input.texts);
-  Tensor embedded = embed(input);
+  Tensor embedded = embed(input);  // [B, T, C], or packed [rows, C]
   if (!config_.biased_by_distance() || !input.texts.packed())
     return states_of_padded(std::move(embedded), mask, globals, hidden);
-  // Attention takes a bias for padded texts alone: the rows are put side by side, and one behind another in the end.
+  // Attention accepts a bias for padded texts only. So packed rows are padded here, and packed again after the layers.
   const PaddedRows rows(input.texts);
+  // Shape [B, longest, C].
   const Tensor padded = ops::gather(embedded, rows.to_padded).reshape({rows.count, rows.longest, config_.width});
   const Tensor states = states_of_padded(padded, {.key_lengths = rows.lengths}, globals, hidden);
-  return ops::gather(states.reshape({rows.count * rows.longest, config_.width}), rows.to_packed);
+  return ops::gather(states.reshape({rows.count * rows.longest, config_.width}), rows.to_packed);  // [rows, C]
 }
 
 Tensor Bert::states_of_padded(Tensor embedded, AttentionMask mask,
                               const std::shared_ptr<const ops::GlobalPositions>& globals,
                               std::vector<Tensor>* hidden) const {
-  if (config_.biased_by_distance()) mask.bias = distance_bias(embedded);
-  nn::Residual stream(std::move(embedded), {.dropout = config_.dropout});
+  if (config_.biased_by_distance()) mask.bias = distance_bias(embedded);   // [1, H, T, T]
+  nn::Residual stream(std::move(embedded), {.dropout = config_.dropout});  // [.., C]
   if (hidden) hidden->push_back(stream.value());
   for (const BertLayer& layer : layers_) {
     layer(stream, mask, globals);
     if (hidden) hidden->push_back(stream.value());
   }
-  return stream.value();
+  return stream.value();  // [.., C]
 }
 
-// [1, H, T, T] for states [B, T, C]: a number for each head and bucket of distances.
+// The bias that MPNet adds to the scores: [1, H, T, T] for states [B, T, C], one learned number per head and bucket.
 Tensor Bert::distance_bias(const Tensor& states) const {
   const std::int64_t T = states.dim(1);
   std::vector<std::int32_t> buckets;
@@ -299,11 +307,12 @@ Tensor Bert::distance_bias(const Tensor& states) const {
   for (std::int64_t query = 0; query < T; ++query)
     for (std::int64_t key = 0; key < T; ++key)
       buckets.push_back(distance_bucket(key - query, config_.distance_buckets));
-  const Tensor ids = ints_on(states, {T * T}, buckets);
-  const Tensor rows = ops::gather(distances_.table(), ids);  // [T T, H]
-  return ops::permute(rows.reshape({1, T, T, config_.heads}), {0, 3, 1, 2});
+  const Tensor ids = ints_on(states, {T * T}, buckets);                       // [T·T]
+  const Tensor rows = ops::gather(distances_.table(), ids);                   // [T·T, H]
+  return ops::permute(rows.reshape({1, T, T, config_.heads}), {0, 3, 1, 2});  // [1, H, T, T]
 }
 
+// [CLS] is the first token: row 0 of each padded text, or the row at each offset of packed texts. -> [B, C]
 Tensor Bert::first(const Tensor& states, const nn::Sequences& texts) const {
   if (texts.packed()) return ops::gather(states, texts.offsets.slice_first(0, texts.offsets.dim(0) - 1));
   return ops::slice(states, 1, 0, 1).reshape({states.dim(0), states.width()});
@@ -311,7 +320,7 @@ Tensor Bert::first(const Tensor& states, const nn::Sequences& texts) const {
 
 Tensor Bert::pooled(const Tensor& states, const nn::Sequences& texts) const {
   check(pooler_ == Pooler::with, "{}: this model was made without a pooler", name_of(config_.family));
-  return pool_(first(states, texts), Activation::tanh);
+  return pool_(first(states, texts), Activation::tanh);  // [B, C]
 }
 
 }  // namespace attend::models

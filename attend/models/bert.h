@@ -1,8 +1,14 @@
-// BERT (Devlin et al. 2019): an encoder that reads in both directions; RoBERTa (Liu et al. 2019), the same trained
-// longer, whose positions count from behind the padding's; XLM-RoBERTa (Conneau et al. 2020), the same in a hundred
-// languages; MPNet (Song et al. 2020), whose scores also get a bias by the distance of two tokens; and DistilBERT (Sanh
-// et al. 2019), half as deep, without token types and pooler. Parameters have the names of Hugging Face's files;
-// queries, keys and values are one parameter here and three tensors there.
+// BERT (Devlin et al. 2019, section 3): a Transformer encoder whose tokens attend in both directions. Its family:
+// RoBERTa (Liu et al. 2019) is trained longer, and its positions start after that of padding.
+// XLM-RoBERTa (Conneau et al. 2020) is RoBERTa in a hundred languages.
+// MPNet (Song et al. 2020) adds to each attention score a bias that depends on the distance of the two tokens.
+// DistilBERT (Sanh et al. 2019) has half the layers, no token types and no pooler.
+// Longformer (Beltagy et al. 2020) attends inside a window, plus a few global tokens.
+//
+//   ids [B, T] -> embed -> [B, T, C] -> L layers -> states [B, T, C] -> pooled [B, C]
+//
+// Packed texts have [rows, C] in place of [B, T, C]. Parameters carry the names of Hugging Face's files; queries, keys
+// and values are one parameter here and three tensors there.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +34,7 @@ constexpr const char* name_of(BertFamily family) {
   constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer", "xlm-roberta", "mpnet"};
   return kNames[static_cast<int>(family)];
 }
-// What the names of the body begin with in the file of a model with a head.
+// In the file of a model with a head, the body's parameter names begin with this.
 constexpr const char* prefix_of(BertFamily family) {
   return name_of(family == BertFamily::xlm_roberta ? BertFamily::roberta : family);
 }
@@ -39,21 +45,21 @@ struct BertConfig {
   std::int64_t width = 768, layers = 12, heads = 12, hidden = 3072;
   std::string activation = "gelu";
   float dropout = 0.1f, attention_dropout = 0.1f;
-  float head_dropout = -1;  // before the classifier; -1: as dropout
+  float head_dropout = -1;  // applies before the classifier; -1 means the same as dropout
   float norm_eps = 1e-12f, init_deviation = 0.02f;
-  std::int64_t start = -1, end = -1, pad = 0;  // tokens; -1: none
-  std::int64_t separator = 2;                  // of a Longformer: behind a question
-  std::int64_t distance_buckets = 32;          // of an MPNet: how many biases by distance each head has
+  std::int64_t start = -1, end = -1, pad = 0;  // token ids; -1 means none
+  std::int64_t separator = 2;                  // Longformer: this token ends a question
+  std::int64_t distance_buckets = 32;          // MPNet: each head has one bias per bucket of distances
 
-  std::string architecture = {};                    // "BertForMaskedLM": which head a file has
-  std::vector<std::string> labels = {};             // of a head that chooses between labels
+  std::string architecture = {};                    // for example "BertForMaskedLM": names the head of a file
+  std::vector<std::string> labels = {};             // names of the classes, for a classifier
   ProblemType problem = ProblemType::single_label;  // what the head's logits mean
 
   WindowSettings window = {};
 
   bool regression() const { return problem == ProblemType::regression; }
   bool distilled() const { return family == BertFamily::distilbert; }
-  // RoBERTa and what was made from it: positions are counted behind the padding's, and heads have a layer of their own.
+  // RoBERTa and its descendants count positions from pad + 1, and their classifier has a hidden layer of its own.
   bool counts_positions() const {
     return family == BertFamily::roberta || family == BertFamily::longformer || family == BertFamily::xlm_roberta ||
            family == BertFamily::mpnet;
@@ -62,7 +68,7 @@ struct BertConfig {
   bool biased_by_distance() const { return family == BertFamily::mpnet; }
   float dropout_of_head() const { return head_dropout < 0 ? dropout : head_dropout; }
 
-  // By the keys of config.json.
+  // Field names follow config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("vocab_size", vocabulary, "how many tokens there are");
@@ -94,23 +100,22 @@ struct BertConfig {
 void check_config(const BertConfig& config, std::string_view what);
 
 // From a config.json whose model_type is "bert", "roberta", "xlm-roberta", "mpnet", "distilbert" or "longformer", and
-// back.
-// Throws Error for what the model here cannot be.
+// back. Throws Error for settings that this implementation does not support.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 
-// What a model of this family reads. RoBERTa and Longformer need texts.positions.
+// The model's input. RoBERTa and its descendants need texts.positions.
 struct BertInput {
   nn::Sequences texts;
-  Tensor types = {};  // i32, like the ids: 0 for the first sentence, 1 for the second; undefined: 0
-  // Which tokens are global; without, those of GlobalRule.
+  Tensor types = {};  // i32 [B, T]: 0 for the first sentence, 1 for the second; undefined means all 0
+  // Global tokens of each text; without them GlobalRule decides.
   std::shared_ptr<const ops::GlobalPositions> globals = {};
 
   BertInput in(Pass& pass) const { return {texts.in(pass), types.defined() ? pass.input(types) : types, globals}; }
 };
 
-// Which tokens of a text a model makes global by itself: the first of all texts, and, as transformers does, of a
-// Longformer that answers questions all those of the question, up to the first separator.
+// The tokens that a model makes global when the caller names none: the first ones of every text. A Longformer that
+// answers questions also takes all tokens of the question, up to the first separator, as transformers does.
 struct GlobalRule {
   std::int64_t first = 0, question_end = -1;  // question_end: a token; -1: there is no question
   explicit GlobalRule(const BertConfig& config);
@@ -123,7 +128,8 @@ struct GlobalRule {
 // pad + 1, and gives padding its own. The others need none.
 std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, std::int64_t length, std::int32_t pad);
 
-// norm(x + attention(x)), then norm(x + feed_forward(x)): the layer of Vaswani et al. 2017.
+// norm(x + attention(x)), then norm(x + feed_forward(x)): the post-norm layer of Vaswani et al. 2017. x stays [B, T,
+// C].
 class BertLayer {
  public:
   BertLayer(const BertConfig& config, std::int64_t index);
@@ -143,22 +149,23 @@ class BertLayer {
   nn::FeedForward feed_forward_;
 };
 
+// The body that all heads share.
 class Bert {
  public:
   enum class Pooler : std::uint8_t { without, with };
   Bert(const BertConfig& config, Pooler pooler);
   const BertConfig& config() const { return config_; }
 
-  // norm(token + position + type), then dropout.   -> [.., C]
+  // Figure 2 of the paper: token + position + type, then a norm and dropout.   -> [.., C]
   Tensor embed(const BertInput& input) const;
-  // [.., C]; hidden gets the embeddings and what every layer makes of them.
+  // States after the last layer, [.., C]. hidden receives the embeddings and the output of every layer.
   Tensor states(const BertInput& input, std::vector<Tensor>* hidden = nullptr) const;
   // The state of each text's first token, [B, C], as it is and through the pooler's layer.
   Tensor first(const Tensor& states, const nn::Sequences& texts) const;
   Tensor pooled(const Tensor& states, const nn::Sequences& texts) const;
 
   const nn::Embedding& tokens() const { return tokens_; }
-  // Under which a probe sees the attention of a layer.
+  // The label under which a probe sees the attention of a layer.
   static std::string attention_label(std::int64_t layer);
 
   template <class Visitor>

@@ -1,3 +1,4 @@
+// The heads of BERT and its family (Devlin et al. 2019, sections 3.1 and 4): states [B, T, C] in, logits or a loss out.
 #include "attend/models/bert_heads.h"
 
 #include "attend/base/error.h"
@@ -16,7 +17,7 @@ nn::LinearConfig linear(const BertConfig& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
 }
 
-// "BertForMaskedLM", "RobertaForMaskedLM" and so on.
+// transformers names a class for each family and task: "BertForMaskedLM", "RobertaForMaskedLM" and so on.
 BertConfig config_for(BertConfig config, const char* task) {
   constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer", "XLMRoberta", "MPNet"};
   config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
@@ -34,6 +35,7 @@ const BertConfig& only_bert(const BertConfig& config) {
   return config;
 }
 
+// [.., C] -> [M, C], so that the output layer runs only where a token was masked.
 Tensor chosen_rows(const Tensor& states, const Tensor& rows) {
   return rows.defined() ? ops::gather(states.flat_rows(), rows) : states;
 }
@@ -45,11 +47,12 @@ TokenPredictor::TokenPredictor(const BertConfig& config)
       dense_(config.width, config.width, linear(config)),
       norm_(config.width, config.norm_eps),
       bias_{{config.vocabulary}, {}},
+      // RoBERTa's head always uses gelu, whatever the body's activation is.
       activation_(config.counts_positions() ? Activation::gelu
                                             : hugging_face_activation(config.activation, name_of(family_))) {}
 
 Tensor TokenPredictor::operator()(const Tensor& states, const nn::Embedding& tokens) const {
-  return tokens.logits(transformed(states), bias_);
+  return tokens.logits(transformed(states), bias_);  // [.., V]
 }
 
 ops::Loss TokenPredictor::loss(const Tensor& states, const nn::Embedding& tokens, const Tensor& labels) const {
@@ -71,7 +74,7 @@ Json BertPretraining::config() const { return json_of(body_.config(), "PreTraini
 
 BertPretraining::Loss BertPretraining::loss(const BertInput& input, const Tensor& labels, const Tensor& next_sentence,
                                             const Tensor& rows) const {
-  const Tensor states = body_.states(input);
+  const Tensor states = body_.states(input);  // [B, T, C]
   Loss loss{.tokens = predictor_.loss(chosen_rows(states, rows), body_.tokens(), labels),
             .next_sentence = ops::cross_entropy(next_sentence_logits(states, input.texts), next_sentence)};
   loss.sum = ops::add(loss.tokens.mean, loss.next_sentence.mean);
@@ -93,20 +96,22 @@ Json SequenceClassifier::config() const { return json_of(body_.config(), "Sequen
 Tensor SequenceClassifier::logits(const Tensor& states, const nn::Sequences& texts) const {
   const BertConfig& config = body_.config();
   const float dropout = config.dropout_of_head();
+  // Each family has its own order of dropout and dense layer; all end with [B, labels].
   if (config.family == BertFamily::bert) return output_(ops::dropout(body_.pooled(states, texts), dropout));
-  const Tensor first = body_.first(states, texts);
+  const Tensor first = body_.first(states, texts);  // [B, C]
   if (config.family == BertFamily::distilbert) return output_(ops::dropout(dense_(first, Activation::relu), dropout));
   return output_(ops::dropout(dense_(ops::dropout(first, dropout), Activation::tanh), dropout));
 }
 
 Tensor SequenceClassifier::loss(const BertInput& input, const Tensor& labels) const {
-  Tensor scores = logits(body_.states(input), input.texts);
+  Tensor scores = logits(body_.states(input), input.texts);  // [B, labels]
   if (labels.size() < scores.dim(0)) scores = ops::slice(scores, 0, 0, labels.size());
   check(body_.config().problem != ProblemType::multi_label,
         "{}: a head for several labels of a text at once is run here, not trained", name_of(body_.config().family));
   if (!body_.config().regression()) return ops::cross_entropy(scores, labels).mean;
+  // Regression: the mean of (score - label)², with one score per text.
   const Tensor distance = ops::add(ops::cast(scores, DType::f32).reshape({scores.rows()}), ops::scale(labels, -1));
-  return ops::mean(ops::multiply(distance, distance), 0);
+  return ops::mean(ops::multiply(distance, distance), 0);  // [1]
 }
 
 TokenTagger::TokenTagger(const BertConfig& config)
@@ -127,7 +132,7 @@ Json QuestionAnswerer::config() const { return json_of(body_.config(), "Question
 Tensor QuestionAnswerer::logits(const Tensor& states) const {
   check(states.rank() == 3, "{}: answers are looked for in padded texts, not {}", name_of(body_.config().family),
         states.shape());
-  return ops::permute(output_(states), {2, 0, 1});
+  return ops::permute(output_(states), {2, 0, 1});  // [B, T, 2] -> [2, B, T]
 }
 
 ops::Loss QuestionAnswerer::loss(const BertInput& input, const Tensor& positions) const {

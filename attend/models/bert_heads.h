@@ -1,5 +1,7 @@
-// What is put on top of BERT, RoBERTa and DistilBERT: the two tasks they are pretrained on (Devlin et al. 2019, section
-// 3.1) and those they are tuned to (section 4). Each class is a whole model, with the names of its file.
+// Heads of BERT, RoBERTa and DistilBERT: the two pretraining tasks (Devlin et al. 2019, section 3.1) and the tasks they
+// are fine-tuned on (section 4). Each class is a whole model whose parameters carry the names of its file.
+//
+//   states [B, T, C] -> token logits [B, T, V], class logits [B, labels], or span logits [2, B, T]
 #pragma once
 
 #include <string>
@@ -11,7 +13,8 @@
 
 namespace attend::models {
 
-// Which tokens were hidden: a layer with a norm, then the table of tokens, and a bias.
+// Predicts the masked tokens (section 3.1, task 1): a dense layer, a norm, then the table of token embeddings and a
+// bias.
 class TokenPredictor {
  public:
   explicit TokenPredictor(const BertConfig& config);
@@ -47,6 +50,7 @@ class TokenPredictor {
   Activation activation_;
 };
 
+// A body and the masked-token head: pretraining of RoBERTa, and of BERT without the second task.
 class MaskedLanguageModel {
  public:
   explicit MaskedLanguageModel(const BertConfig& config) : body_(config, Bert::Pooler::without), predictor_(config) {}
@@ -54,8 +58,8 @@ class MaskedLanguageModel {
   Json config() const;
 
   Tensor logits(const Tensor& states) const { return predictor_(states, body_.tokens()); }
-  // labels i32, like the ids; -100 counts for nothing. With rows i32 [M], labels are [M] and only those rows of all are
-  // answered: a seventh of the work when a seventh of the tokens is hidden.
+  // labels are i32 [B, T], and -100 is ignored. With rows i32 [M], labels are [M] and only these rows are predicted.
+  // This saves six sevenths of the output layer when one token in seven is masked.
   ops::Loss loss(const BertInput& input, const Tensor& labels, const Tensor& rows = {}) const;
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -67,8 +71,7 @@ class MaskedLanguageModel {
   TokenPredictor predictor_;
 };
 
-// Both tasks of BERT's pretraining: hidden tokens, and whether the second sentence follows the first (label 0: it
-// does).
+// Both pretraining tasks of BERT: masked tokens, and whether the second sentence follows the first (label 0 means yes).
 class BertPretraining {
  public:
   explicit BertPretraining(const BertConfig& config);
@@ -80,7 +83,7 @@ class BertPretraining {
     return next_sentence_(body_.pooled(states, texts));  // [B, 2]
   }
   struct Loss {
-    Tensor sum = {};  // f32 [1]: of the means of both
+    Tensor sum = {};  // f32 [1]: the sum of both mean losses
     ops::Loss tokens = {}, next_sentence = {};
   };
   Loss loss(const BertInput& input, const Tensor& labels, const Tensor& next_sentence, const Tensor& rows = {}) const;
@@ -95,7 +98,7 @@ class BertPretraining {
   nn::Linear next_sentence_;
 };
 
-// Whether the second sentence follows the first, alone.
+// Task 2 of section 3.1 alone: whether the second sentence follows the first.
 class NextSentenceModel {
  public:
   explicit NextSentenceModel(const BertConfig& config);
@@ -118,7 +121,7 @@ class NextSentenceModel {
   nn::Linear next_sentence_;
 };
 
-// One label for a text or a pair of them, or a number (config.regression).
+// Section 4.1: one label for a text or a pair of texts, or a number (config.regression).
 class SequenceClassifier {
  public:
   explicit SequenceClassifier(const BertConfig& config);
@@ -126,8 +129,8 @@ class SequenceClassifier {
   Json config() const;
 
   Tensor logits(const Tensor& states, const nn::Sequences& texts) const;  // [B, labels]
-  // The mean cross entropy of labels i32 [B], or the mean square distance from numbers f32 [B].   -> f32 [1]
-  // Texts behind the first B count for nothing.
+  // The mean cross entropy for labels i32 [B], or the mean squared error for numbers f32 [B].   -> f32 [1]
+  // Texts after the first B have no label and are ignored.
   Tensor loss(const BertInput& input, const Tensor& labels) const;
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -140,10 +143,10 @@ class SequenceClassifier {
 
  private:
   Bert body_;
-  nn::Linear dense_, output_;  // BERT's dense layer is its pooler
+  nn::Linear dense_, output_;  // BERT uses its pooler as the dense layer
 };
 
-// A label for every token: names, parts of speech.
+// Section 5.3: a label for every token, such as named entities or parts of speech.
 class TokenTagger {
  public:
   explicit TokenTagger(const BertConfig& config);
@@ -164,16 +167,16 @@ class TokenTagger {
   nn::Linear output_;
 };
 
-// Where in a text the answer begins and ends.
+// Section 4.2: the first and the last token of the answer inside a text.
 class QuestionAnswerer {
  public:
   explicit QuestionAnswerer(const BertConfig& config);
   const Bert& body() const { return body_; }
   Json config() const;
 
-  // Of padded texts, [2, B, T]: for every token, that the answer begins there, and that it ends there.
+  // Scores for padded texts, [2, B, T]: for every token, that the answer begins there, and that it ends there.
   Tensor logits(const Tensor& states) const;
-  // positions i32 [2, B]: the first and the last token of each answer. The mean over both.
+  // positions i32 [2, B] hold the first and the last token of each answer. The loss is the mean over both.
   ops::Loss loss(const BertInput& input, const Tensor& positions) const;
   template <class Visitor>
   void visit(Visitor&& v) {

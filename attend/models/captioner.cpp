@@ -1,3 +1,4 @@
+// The caption model: an image encoder and a caption decoder, and how regions map to places of the image.
 #include "attend/models/captioner.h"
 
 #include <cmath>
@@ -10,6 +11,7 @@ namespace attend::models {
 
 namespace {
 
+// How many tokens of its own (the class token of a ViT) the encoder puts before the places.
 std::int64_t tokens_of(const ImageModel& model) {
   const std::vector<AttentionPlace> places = model.attention_places();
   return places.empty() ? 0 : places.back().tokens;
@@ -25,12 +27,13 @@ std::vector<nn::Parameters::Entry> Captioner::parameters() {
 }
 
 Tensor Captioner::regions(const Tensor& pixels) const {
-  const Tensor states = parts_.encoder->states(pixels);
+  const Tensor states = parts_.encoder->states(pixels);  // [B, tokens + places, C]
   const std::int64_t tokens = parts_.reads == MemoryTokens::places ? tokens_of(*parts_.encoder) : 0;
+  // The encoder's own tokens are cut off: [B, S, C].
   return tokens == 0 ? states : ops::slice(states, 1, tokens, states.dim(1) - tokens);
 }
 
-// How many regions there are only the encoder knows, so one image goes through it.
+// Only the encoder knows how many regions there are, so one black image runs through it.
 void Captioner::place(Backend& backend, DType dtype) {
   const Extent2 size = parts_.encoder->size();
   const Tensor pixels = make_tensor(backend, {1, size.h, size.w, parts_.encoder->channels()}, dtype);
@@ -47,7 +50,7 @@ std::int64_t Captioner::tokens_in_front() const {
   return parts_.reads == MemoryTokens::everything ? tokens_of(*parts_.encoder) : 0;
 }
 
-// The rows and columns whose shape is most like the image's.
+// Finds rows and columns with rows · columns = places and the aspect ratio closest to the image's.
 Extent2 Captioner::grid(std::int64_t regions) const {
   const Extent2 image = parts_.encoder->size();
   const std::int64_t places = regions - tokens_in_front();

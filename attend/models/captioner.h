@@ -1,6 +1,8 @@
-// What training and searching need of a model that writes about images: an encoder, which is any model that looks at
-// images, and a decoder, which writes about its regions. Four papers are four decoders: show_tell.h,
-// show_attend_tell.h, transformer_captions.h and gpt2_captions.h.
+// A caption model, as training and generation see it: an encoder, which is any image model, and a decoder, which writes
+// about its regions. Four papers are four decoders: show_tell.h, show_attend_tell.h, transformer_captions.h and
+// gpt2_captions.h.
+//
+//   pixels [B, H, W, channels] -> regions [B, S, C];   captions [B, T] -> states [B, T, ..] -> logits [B, T, V]
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,11 @@
 
 namespace attend::models {
 
-// Teacher forcing: captions are moved right by one, behind a start token; labels say what each of their positions
-// should answer.
+// Teacher forcing: captions are shifted right by one, after a start token; labels hold the token that each position
+// should predict.
 struct CaptionBatch {
   nn::Sequences captions;  // padded, [B, T]
-  Tensor labels;           // i32 [B, T]; -100 counts for nothing
+  Tensor labels;           // i32 [B, T]; -100 is ignored
   Tensor counted;          // f32 [B, T]: 1 where a label counts, else 0
 
   CaptionBatch in(Pass& pass) const { return {captions.in(pass), pass.input(labels), pass.input(counted)}; }
@@ -31,45 +33,46 @@ struct CaptionBatch {
 
 struct CaptionLoss {
   Tensor total;           // f32 [1]
-  ops::Loss words;        // the cross entropy
-  Tensor attention = {};  // f32 [1]: what is asked of the attention besides; undefined where nothing is
+  ops::Loss words;        // cross entropy of the words
+  Tensor attention = {};  // f32 [1]: penalty on the attention weights; undefined without one
 };
 
-// All read regions of images, [B, S, C].
+// The interface of the decoders. All read regions of images, [B, S, C].
 class CaptionDecoder {
  public:
   virtual ~CaptionDecoder() = default;
   virtual std::int64_t vocabulary() const = 0;
-  virtual std::int64_t max_length() const = 0;                        // of a caption, with its start token
-  virtual Json settings() const = 0;                                  // for config.json
-  virtual std::vector<nn::Parameters::Entry> parameters() = 0;        // by their names in the captioner's file
-  virtual void place(Backend&, DType, const Extent2& /*regions*/) {}  // what is not trained, on the device
+  virtual std::int64_t max_length() const = 0;                        // the longest caption, with its start token
+  virtual Json settings() const = 0;                                  // written to config.json
+  virtual std::vector<nn::Parameters::Entry> parameters() = 0;        // named as in the file of the whole model
+  virtual void place(Backend&, DType, const Extent2& /*regions*/) {}  // puts tables that are not trained on the device
 
-  // Captions that are known: the states behind each of their tokens, [B, T, ..].
+  // Teacher forcing with known captions: the state after each of their tokens, [B, T, ..].
   virtual Tensor decode(const Tensor& regions, const nn::Sequences& captions) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
   virtual CaptionLoss loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const = 0;
-  // Captions to be written, `group` for each image, in a pass that does not record and outlives the result.
+  // Starts the generation of `group` captions for each image, in a pass that does not record and outlives the result.
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const = 0;
-  // Under which a probe sees where each token looked, [B, H, T, S]; empty for one without attention.
+  // The label under which a probe sees how tokens attend to regions, [B, H, T, S]; empty for a decoder without
+  // attention.
   virtual std::string attention_label() const = 0;
-  // Of one without attention: the one vector that is all it knows of each image, [B, 1, ..]; else undefined.
+  // For a decoder without attention: the one vector it reads of each image, [B, 1, ..]; otherwise undefined.
   virtual Tensor summary(const Tensor& /*regions*/) const { return {}; }
 };
 
 class Captioner {
  public:
-  // What of the encoder's states the decoder reads.
+  // Which of the encoder's states the decoder reads: the places of the image, or also the encoder's own tokens.
   enum class MemoryTokens : std::uint8_t {
     places,
     everything
-  };  // everything: with tokens of the encoder's own in front
+  };  // everything includes the encoder's own tokens, which come first
   struct Parts {
     std::unique_ptr<ImageModel> encoder = {};
-    // Without its head, by their names in the captioner's file.
+    // Parameters without those of the head, named as in the captioner's file.
     std::vector<nn::Parameters::Entry> encoder_parameters = {};
     std::unique_ptr<CaptionDecoder> decoder = {};
-    Json config = {};  // config.json of a folder that holds it
+    Json config = {};  // the config.json of the model's folder
     MemoryTokens reads = MemoryTokens::places;
   };
   explicit Captioner(Parts parts) : parts_(std::move(parts)) {}
@@ -78,10 +81,10 @@ class Captioner {
   const CaptionDecoder& decoder() const { return *parts_.decoder; }
   const Json& config() const { return parts_.config; }
   std::vector<nn::Parameters::Entry> parameters();
-  // Once the parameters have memory.
+  // Call it once the parameters have memory.
   void place(Backend& backend, DType dtype);
 
-  // pixels [B, H, W, C] -> what the decoder reads, [B, S, C].
+  // pixels [B, H, W, channels] -> the regions that the decoder reads, [B, S, C].
   Tensor regions(const Tensor& pixels) const;
   CaptionLoss loss(const Tensor& pixels, const CaptionBatch& batch, float smoothing) const {
     return decoder().loss(regions(pixels), batch, smoothing);
@@ -89,7 +92,7 @@ class Captioner {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& pixels, std::int64_t group) const {
     return decoder().start(pass, regions(pixels), group);
   }
-  // How the regions lie over the image: so many tokens first, then a grid row by row.
+  // How the regions lie over the image: this many tokens first, then a grid row by row.
   std::int64_t tokens_in_front() const;
   Extent2 grid(std::int64_t regions) const;
 

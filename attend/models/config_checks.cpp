@@ -1,3 +1,4 @@
+// Checks of model settings. Limits keep an untrusted config.json from exhausting memory.
 #include "attend/models/config_checks.h"
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ void check_within(std::string_view what, std::string_view name, std::int64_t val
 
 void check_limited(std::string_view what, std::string_view name, std::int64_t value, std::int64_t least,
                    std::int64_t most) {
+  // The first check exists for its message, which says that the limit is ours.
   check(value <= most, "{}: {} must be {} to {} (a limit of attend/base/limits.h), not {}", what, name, least, most,
         value);
   check_within(what, name, value, least, most);
@@ -26,6 +28,7 @@ void check_heads(std::string_view what, std::int64_t width, std::int64_t heads) 
   check_within(what, "the number of heads", heads, 1, width);
   const auto fit = [&](std::int64_t count) { return width % count == 0 && width / count % 8 == 0; };
   if (fit(heads)) return;
+  // The message suggests the next smaller number of heads that fits.
   std::int64_t fewer = heads;
   while (fewer > 1 && !fit(fewer)) --fewer;
   fail("{}: width {} over {} heads must give heads of a multiple of 8{}", what, width, heads,

@@ -1,3 +1,5 @@
+// DETR (Carion et al. 2020, section 3.2): reading its config.json, and the forward pass. S places of the grid, Q
+// queries.
 #include "attend/models/detr.h"
 
 #include <fmt/core.h>
@@ -38,9 +40,9 @@ nn::FeedForward feed_forward(const DetrConfig& config, std::int64_t hidden, std:
                           .contract_name = "fc2"});
 }
 
-constexpr std::int64_t kDilatedStride = 16;  // of the last stage (DC5)
+constexpr std::int64_t kDilatedStride = 16;  // pixels per place when the last stage is dilated (DC5)
 
-// timm's ResNet of this name.
+// Looks up timm's ResNet of this name.
 void read_timm_backbone(DetrConfig& config, const Json& name, std::string_view what) {
   check(name.is_string(), "{}: 'backbone' must be the name of a timm model, not {}", what, name.dump());
   const std::optional<ResNetConfig> known = timm_resnet(name.text());
@@ -48,7 +50,7 @@ void read_timm_backbone(DetrConfig& config, const Json& name, std::string_view w
   config.backbone = *known, config.timm_backbone = name.text();
 }
 
-// How it is made: the keys of DETR's own config, of its backbone_kwargs, or of a backbone_config.
+// Reads the backbone's settings from DETR's own config, from its backbone_kwargs, or from a backbone_config.
 void read_timm_settings(DetrConfig& config, const Json& keys, std::string_view what) {
   check(keys.is_object(), "{}: expected a JSON object", what);
   const auto given = [&](const char* key) {
@@ -76,7 +78,7 @@ void read_timm_settings(DetrConfig& config, const Json& keys, std::string_view w
     check(*features == Json(true), "{}: 'features_only' is {}; only true is known", what, features->dump());
 }
 
-// transformers' own ResNet as the last stage of it is read.
+// Reads the config of transformers' own ResNet, of which DETR uses the last stage.
 void read_own_backbone(DetrConfig& config, const Json& json, std::string_view what) {
   config.backbone = resnet_config(json, what);
   config.backbone.labels.clear();
@@ -88,8 +90,8 @@ void read_own_backbone(DetrConfig& config, const Json& json, std::string_view wh
         last);
 }
 
-// Of the files of transformers 4 (use_timm_backbone with the name of a timm model), of version 5 (backbone_config of
-// the type timm_backbone), and of both with transformers' own ResNet (backbone_config of the type resnet).
+// There are three kinds of files. transformers 4 has use_timm_backbone with the name of a timm model. Version 5 has a
+// backbone_config of type timm_backbone. Both also have a backbone_config of type resnet for transformers' own ResNet.
 void read_backbone(DetrConfig& config, const Json& json, std::string_view what) {
   const Json none;
   const auto given = [&](const Json& in, const char* key) -> const Json& {
@@ -163,14 +165,14 @@ DetrConfig detr_config(const Json& json, std::string_view what) {
         "{}: position_embedding_type is {}; only sine is known", what,
         positions == json.end() ? "" : positions->dump());
   config.architecture = architecture_of(json, what);
-  // Of a model for segmentation the boxes are read, and that is what is written again.
+  // From a segmentation model only the detector is read, so it is written back as a detector.
   if (config.architecture == "DetrForSegmentation") config.architecture = "DetrForObjectDetection";
   config.labels = labels_of(json, what);
   check_config(config, what);
   return config;
 }
 
-// A backbone of timm is written as transformers 4 and 5 both read it; use_pretrained_backbone would make version 4
+// A timm backbone is written so that transformers 4 and 5 both read it. use_pretrained_backbone would make version 4
 // download other weights first.
 Json detr_json(const DetrConfig& config) {
   Json json = {{"model_type", "detr"}};
@@ -196,10 +198,11 @@ DetrAttention::DetrAttention(Config config)
 
 Tensor DetrAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionMask& mask) const {
+  // Projections are [B, T, C] and [B, S, C]; the heads' results lie side by side, [B, T, C].
   const Tensor mixed =
       ops::attention(query_(query), key_(key), value_(value),
                      {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label});
-  return output_(mixed);
+  return output_(mixed);  // [B, T, C]
 }
 
 DetrEncoderLayer::DetrEncoderLayer(const DetrConfig& config, std::int64_t index)
@@ -213,8 +216,9 @@ DetrEncoderLayer::DetrEncoderLayer(const DetrConfig& config, std::int64_t index)
 
 void DetrEncoderLayer::operator()(nn::Residual& stream, const PositionLayout& places) const {
   stream.through(Recompute::layer, [this, places](nn::Residual& x) {
-    const Tensor value = x.value(), placed = ops::add(value, places.positions);
-    x.add(attention_(placed, placed, value, {.key_lengths = places.lengths}), norm1_);
+    const Tensor value = x.value(), placed = ops::add(value, places.positions);         // [B, S, C]
+    x.add(attention_(placed, placed, value, {.key_lengths = places.lengths}), norm1_);  // [B, S, C]
+    // [B, S, C] -> [B, S, hidden] -> [B, S, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm2_); });
   });
 }
@@ -235,9 +239,10 @@ DetrDecoderLayer::DetrDecoderLayer(const DetrConfig& config, std::int64_t index)
 
 void DetrDecoderLayer::operator()(nn::Residual& stream, const Tensor& queries, const DetrMemory& memory) const {
   stream.through(Recompute::layer, [this, queries, memory](nn::Residual& x) {
-    const Tensor value = x.value(), asking = ops::add(value, queries);
-    x.add(attention_(asking, asking, value, {}), norm1_);
-    x.add(cross_(ops::add(x.value(), queries), memory.placed, memory.states, memory.mask), norm2_);
+    const Tensor value = x.value(), asking = ops::add(value, queries);                               // [B, Q, C]
+    x.add(attention_(asking, asking, value, {}), norm1_);                                            // [B, Q, C]
+    x.add(cross_(ops::add(x.value(), queries), memory.placed, memory.states, memory.mask), norm2_);  // [B, Q, C]
+    // [B, Q, C] -> [B, Q, hidden] -> [B, Q, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm3_); });
   });
 }
@@ -269,26 +274,28 @@ std::string Detr::attention_label(std::int64_t layer) { return fmt::format("enco
 std::string Detr::cross_attention_label(std::int64_t layer) { return fmt::format("decoder.{}.cross_attention", layer); }
 
 DetrMemory Detr::encode(const Tensor& pixels, const PositionLayout& places) const {
-  const Tensor grid = projection_(backbone_.grid(pixels));
-  const Shape shape{grid.dim(0), grid.dim(1) * grid.dim(2), config_.width};
+  const Tensor grid = projection_(backbone_.grid(pixels));                   // [B, H', W', C]
+  const Shape shape{grid.dim(0), grid.dim(1) * grid.dim(2), config_.width};  // [B, S, C], S = H'·W'
   check(places.positions.shape() == shape, "detr: the grid of images {} is {}, but the places are of {}",
         pixels.shape(), shape, places.positions.shape());
-  const Tensor rows = grid.reshape({-1, config_.width});
+  const Tensor rows = grid.reshape({-1, config_.width});  // [B·S, C]
+  // Places of the image come first, so that a length per image hides the padding.
   nn::Residual stream((places.order.defined() ? ops::gather(rows, places.order) : rows).reshape(shape),
                       {.dropout = config_.dropout});
   for (const DetrEncoderLayer& layer : encoder_) layer(stream, places);
-  const Tensor states = stream.value();
+  const Tensor states = stream.value();  // [B, S, C]
   return {states, ops::add(states, places.positions), {.key_lengths = places.lengths}};
 }
 
 std::vector<Tensor> Detr::decode(const DetrMemory& memory) const {
+  // The stream starts at zero; what a query is about enters through its learned embedding in every layer.
   const Tensor start = like(memory.states, {memory.states.dim(0), config_.queries, config_.width});
-  start.backend().fill(start, 0);
+  start.backend().fill(start, 0);  // [B, Q, C]
   nn::Residual stream(start, {.dropout = config_.dropout});
   std::vector<Tensor> states;
   for (const DetrDecoderLayer& layer : decoder_) {
     layer(stream, queries_.table(), memory);
-    states.push_back(norm_(stream.value()));
+    states.push_back(norm_(stream.value()));  // [B, Q, C]
     if (config_.auxiliary_loss) stream = nn::Residual(states.back(), {.dropout = config_.dropout});
   }
   if (config_.auxiliary_loss) states.back() = norm_(states.back());
@@ -296,9 +303,11 @@ std::vector<Tensor> Detr::decode(const DetrMemory& memory) const {
 }
 
 DetrOutput Detr::judge(const Tensor& states) const {
+  // A network of three layers predicts the boxes, one projection the classes (section 3.2).
   Tensor boxes = states;
   for (const nn::Linear& layer : box_layers_)
     boxes = layer(boxes, &layer == &box_layers_.back() ? Activation::none : Activation::relu);
+  // Logits [.., Q, labels + 1], and boxes [.., Q, 4] between 0 and 1.
   return {as_f32(classifier_(states)), ops::sigmoid(as_f32(boxes))};
 }
 
@@ -308,6 +317,7 @@ DetrOutput Detr::detect(const Tensor& pixels, const PositionLayout& places) cons
 
 DetrOutput Detr::detect_by_layers(const Tensor& pixels, const PositionLayout& places) const {
   const std::vector<Tensor> states = decode(encode(pixels, places));
+  // L tensors [B, Q, C] become one, [L·B, Q, C], so that the heads run once.
   const Tensor all = ops::concat(states, 0);
   return judge(all.reshape({config_.decoder_layers, -1, config_.queries, config_.width}));
 }

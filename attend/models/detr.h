@@ -1,12 +1,15 @@
-// "End-to-End Object Detection with Transformers" (Carion et al. 2020): a ResNet makes a grid of an image, a
-// Transformer's encoder reads its places, and its decoder turns a fixed number of learned queries into as many boxes
-// with scores of labels, most of them "no object". What a query is about and where a place lies is added to the queries
-// and keys of every attention, and to no values. Parameters have the names of Hugging Face's files.
+// "End-to-End Object Detection with Transformers" (Carion et al. 2020, section 3.2). A ResNet turns an image into a
+// grid, and a Transformer encoder reads its places. The decoder turns Q learned queries into Q boxes with class scores;
+// most of them say "no object". Position encodings are added to the queries and keys of every attention, but never to
+// the values. Parameters carry the names of Hugging Face's files.
 //
-//   const PositionLayout places = model.places(backend, dtype, {H, W}, sizes);       // of images padded to H x W
+//   pixels [B, H, W, channels] -> backbone -> grid [B, H/32, W/32, backbone width] -> encoder -> memory [B, S, C]
+//   queries [Q, C], memory -> decoder -> states [B, Q, C] -> logits [B, Q, labels + 1], boxes [B, Q, 4]
+//
+//   const PositionLayout places = model.places(backend, dtype, {H, W}, sizes);   // sizes of images padded to H x W
 //   const DetrOutput found = model.detect(pass.input(pixels), places);           // logits and boxes
 //
-// Training is detr_loss.h's.
+// S counts the places of a grid. detr_loss.h is for training.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +29,33 @@ namespace attend::models {
 
 struct DetrConfig {
   ResNetConfig backbone = {};
-  // "resnet50": the backbone is timm's (use_timm_backbone), and its parameters have timm's names; empty: transformers'
-  // own ResNet (backbone_config).
+  // A name such as "resnet50" means a timm backbone (use_timm_backbone) with timm's parameter names. Empty means
+  // transformers' own ResNet (backbone_config).
   std::string timm_backbone = {};
   std::int64_t queries = 100, width = 256;
   std::int64_t encoder_layers = 6, encoder_heads = 8, encoder_hidden = 2048;
   std::int64_t decoder_layers = 6, decoder_heads = 8, decoder_hidden = 2048;
   std::string activation = "relu";
   float dropout = 0.1f, attention_dropout = 0;
-  // transformers' decoder with auxiliary losses normalises the stream itself behind every layer, where the paper's
-  // only reads its norm: other numbers, so it belongs to the model. (Learning from all layers does not
-  // depend on it.)
+  // With auxiliary losses, transformers' decoder normalises the stream itself after every layer. The paper's decoder
+  // only reads the norm. The numbers differ, so this setting belongs to the model. Training on the outputs of all
+  // layers does not depend on it.
   bool auxiliary_loss = false;
-  // What matching goes by, and what is learned: section 3.1.
+  // Weights of the matching cost and of the loss (section 3.1).
   float class_cost = 1, box_cost = 5, giou_cost = 2;
   float box_loss = 5, giou_loss = 2;
-  float no_object = 0.1f;  // the weight of its class
+  float no_object = 0.1f;  // weight of the class "no object" in the loss
 
-  // Not of the file: the backbone's norms keep their statistics while the model learns, as is usual from a pretrained
-  // one; from scratch they must not.
+  // Not read from the file: the backbone's norms keep their running statistics in training. This is usual for a
+  // pretrained backbone; training from scratch must not do it.
   bool frozen_norms = true;
   std::string architecture = {};
   std::vector<std::string> labels = {};
 
-  std::int64_t classes() const { return static_cast<std::int64_t>(labels.size()) + 1; }  // the last: no object
+  // The last class is "no object".
+  std::int64_t classes() const { return static_cast<std::int64_t>(labels.size()) + 1; }
 
-  // By the keys of config.json.
+  // Field names follow config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("num_queries", queries, "the most objects of an image");
@@ -80,23 +84,23 @@ void check_config(const DetrConfig& config, std::string_view what);
 DetrConfig detr_config(const Json& config, std::string_view what);
 Json detr_json(const DetrConfig& config);
 
-// Where the places of the grids lie. Images of a batch are padded to one size, at the right and below; attention
-// knows no order, so the places of the image itself come first, and the lengths hide the rest.
+// Positions of the grid's places. Images of a batch are padded to one size, at the right and at the bottom. Attention
+// knows no order, so the places of the image itself are moved to the front, and lengths hide the rest.
 struct PositionLayout {
-  Tensor positions;  // [B, S, width], in the order below
-  // Of a single image undefined: nothing is padded.
-  Tensor order;    // i32 [B · S]: which row of the grids
-  Tensor lengths;  // i32 [B]
+  Tensor positions;  // [B, S, C], in the order below
+  // Both are undefined for a single image, which has no padding.
+  Tensor order;    // i32 [B·S]: the row of the grids that comes here
+  Tensor lengths;  // i32 [B]: how many places of each image are not padding
 };
 
-// All f32. Boxes are centre x, centre y, width, height, in parts of the image (without its
-// padding).
+// Predictions, all f32. A box is centre x, centre y, width and height, as fractions of the image without its padding.
 struct DetrOutput {
-  Tensor logits;  // [B, Q, labels + 1], or [L, B, Q, ..]
-  Tensor boxes;   // [B, Q, 4], likewise
+  Tensor logits;  // [B, Q, labels + 1], or [L, B, Q, labels + 1] for all layers
+  Tensor boxes;   // [B, Q, 4], or [L, B, Q, 4]
 };
 
-// Attention with positions: queries and keys are read with them, values without.
+// Multi-head attention whose caller adds positions to query and key, but not to value (appendix A.3). query [B, T, C],
+// key and value [B, S, C] -> [B, T, C]
 class DetrAttention {
  public:
   struct Config {
@@ -116,6 +120,7 @@ class DetrAttention {
   nn::Linear query_, key_, value_, output_;
 };
 
+// Figure 10, left: self-attention over the places of the grid. The stream stays [B, S, C].
 class DetrEncoderLayer {
  public:
   DetrEncoderLayer(const DetrConfig& config, std::int64_t index);
@@ -131,12 +136,13 @@ class DetrEncoderLayer {
   nn::LayerNorm norm1_, norm2_;
 };
 
-// What the decoder reads: the encoder's states, and the same with positions.
+// What the decoder attends to: the encoder's states, and the same plus positions.
 struct DetrMemory {
-  Tensor states, placed;  // [B, S, width]
+  Tensor states, placed;  // [B, S, C]
   AttentionMask mask;
 };
 
+// Figure 10, right: attention among the queries, then from the queries to the image. The stream stays [B, Q, C].
 class DetrDecoderLayer {
  public:
   DetrDecoderLayer(const DetrConfig& config, std::int64_t index);
@@ -154,37 +160,38 @@ class DetrDecoderLayer {
   nn::LayerNorm norm1_, norm2_, norm3_;
 };
 
+// The whole model: backbone, encoder, decoder and prediction heads.
 class Detr {
  public:
-  static constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";  // what its names begin with
+  static constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";  // prefix of its parameters
   explicit Detr(const DetrConfig& config);
   const DetrConfig& config() const { return config_; }
   std::vector<nn::Parameters::Entry> parameters();
-  // Of a model that is only run, once its weights are in place (nn::ConvNorm::fold).
+  // Call it once the weights are loaded, for inference only (nn::ConvNorm::fold).
   void fold() { nn::fold_norms(*this); }
 
-  // Of images of these sizes, padded to one.
+  // The layout for images of these sizes, padded to one size.
   PositionLayout places(Backend& backend, DType dtype, const Extent2& padded, std::span<const Extent2> sizes) const;
-  // The same into the memory of others of as many images, padded to the same size.
+  // The same, written into the tensors of an earlier layout for as many images, padded to the same size. A captured
+  // graph reads them there.
   void put_places(const PositionLayout& to, const Extent2& padded, std::span<const Extent2> sizes) const;
   Extent2 grid_size(const Extent2& padded) const { return backbone_.grid_size(padded); }
-  // How many rows and columns of that grid show an image of this size: its places come first, row by row.
+  // How many rows and columns of that grid show an image of this size. Its places come first, row by row.
   Extent2 own_grid(const Extent2& padded, const Extent2& size) const;
 
-  // pixels [B, H, W, C], zero where they are padding.
+  // pixels [B, H, W, channels], zero in the padding.
   DetrOutput detect(const Tensor& pixels, const PositionLayout& places) const;
-  // What every layer of the decoder would answer, [L, B, Q, ..], the last last.
+  // The predictions of every decoder layer, [L, B, Q, ..]; those of the last layer come last.
   DetrOutput detect_by_layers(const Tensor& pixels, const PositionLayout& places) const;
 
   DetrMemory encode(const Tensor& pixels, const PositionLayout& places) const;
-  std::vector<Tensor> decode(const DetrMemory& memory) const;  // [B, Q, width] of each layer, normalised
-  DetrOutput judge(const Tensor& states) const;                // by the heads, of such states
+  std::vector<Tensor> decode(const DetrMemory& memory) const;  // [B, Q, C] of each layer, normalised
+  DetrOutput judge(const Tensor& states) const;                // the prediction heads on such states
 
-  // Weights of cross attention, [.., S] of each image in turn, by the places of the grid instead of in the order of
-  // `places`.
+  // Reorders weights of cross-attention, [.., S] per image, from the order of `places` to the order of the grid.
   static std::vector<float> by_grid(std::span<const float> weights, const PositionLayout& places);
-  static std::string attention_label(std::int64_t layer);        // of the encoder
-  static std::string cross_attention_label(std::int64_t layer);  // of the decoder, on the image
+  static std::string attention_label(std::int64_t layer);        // self-attention of the encoder
+  static std::string cross_attention_label(std::int64_t layer);  // cross-attention of the decoder to the image
 
   template <class Visitor>
   void visit(Visitor&& v) {

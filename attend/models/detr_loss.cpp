@@ -1,3 +1,4 @@
+// The matching and the loss of DETR (Carion et al. 2020, section 3.1 and appendix A.2).
 #include "attend/models/detr_loss.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ void check_objects(const DetrObjects& objects, std::size_t image, std::int64_t l
           i % 4 < 2 ? "centre" : "width or height");
 }
 
-// How sure a query is of each class.
+// Class probabilities of a query, in double because the matching compares them.
 std::vector<double> softmax(std::span<const float> logits) {
   const double largest = static_cast<double>(*std::ranges::max_element(logits));
   std::vector<double> shares;
@@ -41,6 +42,7 @@ std::vector<double> softmax(std::span<const float> logits) {
   return shares;
 }
 
+// Counts the queries whose best class is not "no object"; that class is the last.
 std::int64_t found_objects(std::span<const float> logits, std::size_t classes) {
   std::int64_t found = 0;
   for (std::size_t at = 0; at < logits.size(); at += classes) {
@@ -65,6 +67,7 @@ std::vector<double> matching_costs(std::span<const float> logits, std::span<cons
                                   boxes.begin() + static_cast<std::ptrdiff_t>(4 * q + 4));
     for (std::size_t i = 0; i < count; ++i) {
       const double* target = targets.data() + 4 * i;
+      // Equation 1's pair cost: - p(label) + L1 and GIoU of the boxes, each with its weight.
       costs.push_back(static_cast<double>(config.box_cost) * boxes::l1_distance(box.data(), target) -
                       static_cast<double>(config.class_cost) * shares[static_cast<std::size_t>(objects.labels[i])] -
                       static_cast<double>(config.giou_cost) *
@@ -74,6 +77,7 @@ std::vector<double> matching_costs(std::span<const float> logits, std::span<cons
   return costs;
 }
 
+// A matched query counts 1 and an unmatched one no_object, as in the weighted cross entropy.
 DetrWeights detr_weights(std::span<const DetrObjects> images, const DetrConfig& config) {
   DetrWeights weights;
   for (const DetrObjects& image : images) {
@@ -121,7 +125,7 @@ void DetrCriterion::match(std::span<const DetrObjects> images, std::optional<dou
   const std::vector<float> logits = download(logits_), boxes = download(boxes_);
   const auto queries = static_cast<std::size_t>(config_.queries), classes = static_cast<std::size_t>(config_.classes());
   const auto share = static_cast<float>(of_each.value_or(1 / static_cast<double>(std::max<std::size_t>(1, objects))));
-  // A query without an object is held against its own box, for nothing.
+  // A query without an object gets its own box as the target, with weight 0, so its box learns nothing.
   std::vector<std::int32_t> labels(logits.size() / classes, static_cast<std::int32_t>(classes) - 1);
   std::vector<float> targets = boxes, weights(2 * labels.size());
   pairs_.assign(static_cast<std::size_t>(layers_), {});
@@ -132,6 +136,7 @@ void DetrCriterion::match(std::span<const DetrObjects> images, std::optional<dou
       const auto answers = std::span(logits).subspan(first * classes, queries * classes);
       const std::vector<double> costs =
           matching_costs(answers, std::span(boxes).subspan(4 * first, 4 * queries), images[b], config_);
+      // The Hungarian algorithm finds the pairs with the least total cost.
       auto pairs = linear_sum_assignment(costs, static_cast<int>(queries), static_cast<int>(count));
       for (const auto& [query, object] : pairs) {
         const std::size_t row = first + static_cast<std::size_t>(query), from = static_cast<std::size_t>(object);
@@ -151,12 +156,12 @@ void DetrCriterion::match(std::span<const DetrObjects> images, std::optional<dou
 }
 
 DetrLosses DetrCriterion::loss(const DetrOutput& output) const {
-  // Every layer pairs as many objects, so the mean over all of them is the mean of theirs.
+  // All layers match the same number of objects, so the mean over all layers is the mean of their means.
   const Tensor logits = output.logits.reshape(logits_.shape()), boxes = output.boxes.reshape(boxes_.shape());
-  const Tensor mean = ops::cross_entropy(logits, labels_, {.class_weights = class_weights_}).mean;
+  const Tensor mean = ops::cross_entropy(logits, labels_, {.class_weights = class_weights_}).mean;  // [1]
   const Tensor classes = ops::scale(mean, static_cast<float>(layers_));
-  const Tensor distances = ops::box_losses(boxes, targets_, weights_);
-  const Tensor placed = ops::sum(ops::multiply(distances, coefficients_), 0);
+  const Tensor distances = ops::box_losses(boxes, targets_, weights_);         // [2]: L1, GIoU
+  const Tensor placed = ops::sum(ops::multiply(distances, coefficients_), 0);  // [1]
   return {.total = ops::add(classes, placed),
           .classes = classes,
           .l1 = ops::slice(distances, 0, 0, 1),

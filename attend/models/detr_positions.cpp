@@ -1,5 +1,5 @@
-// Where the places of DETR's grids lie: sines of heights and widths (Parmar et al. 2018), and the order in which a
-// image's own places come before those of its padding.
+// Position encodings of DETR (Carion et al. 2020, appendix A.4): sines of the row and of the column (Parmar et al.
+// 2018), [B, S, C]. Places of the image come first in each row of S, those of its padding last.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,17 +12,17 @@ namespace attend::models {
 
 namespace {
 
-// In f32, as the models that are read here were trained.
+// f32 arithmetic, because the published models were trained with it.
 constexpr float kTemperature = 10000, kEps = 1e-6f, kTurn = 2 * std::numbers::pi_v<float>;
 
-// How many of the first places along one axis show the image: those whose pixel, as nearest resizing picks it, does.
+// How many places along one axis show the image. A place does if the pixel that nearest resizing picks for it does.
 std::int64_t seen(std::int64_t places, std::int64_t padded, std::int64_t size) {
   std::int64_t count = 0;
   while (count < places && count * padded / places < size) ++count;
   return count;
 }
 
-// Row i: sin and cos, in turns, of 2π (i + 1) / count over ever longer waves.
+// Rows [count, width]: sin and cos, alternating, of 2π (i + 1) / count at ever longer wavelengths.
 std::vector<float> sines(std::int64_t count, std::size_t width) {
   std::vector<float> rows;
   for (std::int64_t place = 1; place <= count; ++place) {
@@ -75,7 +75,7 @@ void Detr::put_places(const PositionLayout& to, const Extent2& padded, std::span
   std::vector<float> positions(static_cast<std::size_t>(batch * places * width));
   std::vector<std::int32_t> order, lengths;
   const auto half = static_cast<std::size_t>(width / 2);
-  std::map<std::int64_t, std::vector<float>> waves;  // by how many places; a batch has few
+  std::map<std::int64_t, std::vector<float>> waves;  // keyed by the number of places; a batch has few sizes
   const auto waves_of = [&](std::int64_t count) -> const std::vector<float>& {
     const auto [found, missing] = waves.try_emplace(count);
     if (missing) found->second = sines(count, half);
@@ -85,6 +85,7 @@ void Detr::put_places(const PositionLayout& to, const Extent2& padded, std::span
     const Extent2 own = own_grid(padded, sizes[static_cast<std::size_t>(b)]);
     const std::vector<float>&down = waves_of(own.h), &across = waves_of(own.w);
     const auto inside = [&](std::int64_t p) { return p / grid.w < own.h && p % grid.w < own.w; };
+    // First the places of the image, then those of the padding, which repeat the last row or column.
     for (const bool wanted : {true, false})
       for (std::int64_t p = 0; p < places; ++p) {
         if (inside(p) != wanted) continue;
@@ -109,7 +110,7 @@ std::vector<float> Detr::by_grid(std::span<const float> weights, const PositionL
   const std::vector<std::int32_t> order = download_ints(places.order);
   const auto batch = static_cast<std::size_t>(places.positions.dim(0)), seen = order.size() / batch;
   check(weights.size() % order.size() == 0, "detr: {} weights over {} places", weights.size(), order.size());
-  const std::size_t rows = weights.size() / order.size();  // of each image
+  const std::size_t rows = weights.size() / order.size();  // rows of weights per image
   std::vector<float> sorted(weights.size());
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t row = 0; row < rows; ++row)

@@ -1,3 +1,4 @@
+// GPT-2 (Radford et al. 2019): reading its config.json, and the forward pass of its pre-norm blocks.
 #include "attend/models/gpt2.h"
 
 #include <fmt/core.h>
@@ -21,7 +22,8 @@ nn::LinearConfig linear(const GPT2Config& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}, .input_major = true};
 }
 
-// What is added to the stream starts smaller, by the square root of how many do (section 2.3).
+// Projections that add to the residual stream start smaller, by the square root of their number (section 2.3).
+// Otherwise the variance of the stream would grow with depth.
 nn::LinearConfig residual_linear(const GPT2Config& config) {
   const float sublayers = (config.cross_attention ? 3 : 2) * static_cast<float>(config.layers);
   return {.init = nn::Init{nn::Init::normal, config.init_deviation / std::sqrt(sublayers)}, .input_major = true};
@@ -136,8 +138,10 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
 void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
                            const nn::LayerCache& cache) const {
   stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
-    x.add(attention_(norm1_(x), mask, cache));
+    x.add(attention_(norm1_(x), mask, cache));  // [B, T, C]
+    // Cross-attention keeps [B, T, C]; it reads keys and values [B, S, 2·C].
     if (memory.keys_values.defined()) x.add((*cross_attention_)(cross_norm_(x), memory));
+    // [B, T, C] -> [B, T, hidden] -> [B, T, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(norm2_(y))); });
   });
 }
@@ -166,7 +170,7 @@ std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}
 std::string GPT2::cross_attention_label(std::int64_t layer) { return fmt::format("h.{}.crossattention", layer); }
 
 Tensor GPT2::embed(const nn::Sequences& texts) const {
-  const Tensor x = tokens_(texts.ids, {.positions = positions_.table(), .position_ids = texts.positions});
+  const Tensor x = tokens_(texts.ids, {.positions = positions_.table(), .position_ids = texts.positions});  // [.., C]
   return ops::dropout(x, config_.embedding_dropout);
 }
 
@@ -176,6 +180,7 @@ Tensor GPT2::states(const nn::Sequences& texts, const nn::ForwardOptions& readin
 
 std::vector<Tensor> GPT2::keys_values(const Tensor& memory) const {
   check(config_.cross_attention, "gpt2: without cross-attention it reads no memory");
+  // One tensor per layer, [B, S, 2·C].
   std::vector<Tensor> all;
   for (const GPT2Block& block : blocks_) all.push_back(block.keys_values(memory));
   return all;
@@ -186,15 +191,16 @@ Tensor GPT2::read(const nn::Sequences& texts, std::span<const Tensor> keys_value
   check(keys_values.empty() || keys_values.size() == blocks_.size(), "gpt2: memories for {} of {} layers",
         keys_values.size(), blocks_.size());
   const AttentionMask mask = causal_mask(texts);
+  // One new position per text is limited by latency, so projections then compute the norms and sums (residual.h).
   const nn::Sums sums = reading.goes_on() ? nn::Sums::by_projections : nn::Sums::by_norms;
-  nn::Residual stream(embed(texts), {.dropout = config_.dropout, .sums = sums});
+  nn::Residual stream(embed(texts), {.dropout = config_.dropout, .sums = sums});  // [B, T, C]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (reading.hidden) reading.hidden->push_back(stream.value());
     nn::Memory memory{.mask = {.key_lengths = lengths}};
     if (!keys_values.empty()) memory.keys_values = keys_values[i];
     blocks_[i](stream, mask, memory, reading.cache(i));
   }
-  const Tensor states = norm_(stream).value();
+  const Tensor states = norm_(stream).value();  // [B, T, C]
   if (reading.hidden) reading.hidden->push_back(states);
   return states;
 }
@@ -211,6 +217,7 @@ std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::in
   check(length > 0 && ids.size() % width == 0, "gpt2: {} ids do not make rows of {}", ids.size(), length);
   check(lengths.empty() || lengths.size() == ids.size() / width, "gpt2: {} rows, but {} lengths", ids.size() / width,
         lengths.size());
+  // Every label is ignored until a next token of the same text is found.
   std::vector<std::int32_t> labels(ids.size(), ops::CrossEntropyOptions{}.ignore);
   for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
     const std::size_t end = lengths.empty() ? width : static_cast<std::size_t>(lengths[i / width]);
@@ -229,6 +236,7 @@ GPT2Classifier::GPT2Classifier(const GPT2Config& config)
 Json GPT2Classifier::config() const { return gpt2_json(body_.config()); }
 
 Tensor GPT2Classifier::logits(const nn::Sequences& texts, const Tensor& last) const {
+  // [B, T, C] -> the last token of each text [B, C] -> [B, labels]
   return score_(ops::gather(body_.states(texts).flat_rows(), last));
 }
 

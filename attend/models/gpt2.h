@@ -1,6 +1,11 @@
-// "Language Models are Unsupervised Multitask Learners" (Radford et al. 2019): a Transformer decoder alone, norms
-// before the sublayers, learned positions, and the table of tokens again as the output. With cross-attention it writes
-// about a memory (of an image, say). Parameters have the names and the [in, out] order of Hugging Face's files.
+// "Language Models are Unsupervised Multitask Learners" (Radford et al. 2019, section 2.3): a Transformer decoder
+// without an encoder. Norms stand before the sublayers, positions are learned, and the output layer shares the table of
+// token embeddings.
+//
+//   ids [B, T] -> embed -> [B, T, C] -> L blocks -> norm -> states [B, T, C] -> logits [B, T, V]
+//
+// With cross-attention it also attends to a memory [B, S, C], for example the regions of an image. Packed texts have
+// [rows, C] in place of [B, T, C]. Parameters carry the names and the [in, out] order of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +33,20 @@ namespace attend::models {
 struct GPT2Config {
   std::int64_t vocabulary = 50257, max_length = 1024;
   std::int64_t width = 768, layers = 12, heads = 12;
-  std::int64_t hidden = 0;  // 0: four times the width
+  std::int64_t hidden = 0;  // 0 means four times the width
   std::string activation = "gelu_new";
   float embedding_dropout = 0.1f, attention_dropout = 0.1f, dropout = 0.1f;
   float norm_eps = 1e-5f, init_deviation = 0.02f;
-  std::int64_t start = 50256, end = 50256, pad = -1;  // tokens; -1: none
+  std::int64_t start = 50256, end = 50256, pad = -1;  // token ids; -1 means none
   WindowSettings window = {};
 
-  std::vector<std::string> labels = {};             // of a classifier; a language model has none
+  std::vector<std::string> labels = {};             // names of a classifier's classes; empty for a language model
   ProblemType problem = ProblemType::single_label;  // what a classifier's logits mean
-  bool cross_attention = false;                     // between the other two sublayers: to a memory
+  bool cross_attention = false;                     // adds attention to a memory between the two other sublayers
 
   std::int64_t hidden_width() const { return hidden ? hidden : 4 * width; }
 
-  // By the keys of config.json.
+  // Field names follow config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("vocab_size", vocabulary, "how many tokens there are");
@@ -66,13 +71,14 @@ struct GPT2Config {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const GPT2Config& config, std::string_view what);
 
-// From a config.json whose model_type is "gpt2", and back. Throws Error for what the model here cannot be: one with
-// cross-attention is half of another model, and gpt2_config() does not take it.
+// From a config.json whose model_type is "gpt2", and back. Both throw Error for unsupported settings. gpt2_config()
+// also refuses cross-attention, because such a file is half of an encoder-decoder model.
 GPT2Config gpt2_config(const Json& config, std::string_view what);
 GPT2Config gpt2_decoder_config(const Json& config, std::string_view what);
 Json gpt2_json(const GPT2Config& config);
 
-// x + attention(norm(x)), x + cross_attention(norm(x), memory) where it has that, then x + feed_forward(norm(x)).
+// A pre-norm block: x + attention(norm(x)), then x + cross_attention(norm(x), memory) if there is a memory, then x +
+// feed_forward(norm(x)). x stays [B, T, C].
 class GPT2Block {
  public:
   GPT2Block(const GPT2Config& config, std::int64_t index);
@@ -93,6 +99,7 @@ class GPT2Block {
   nn::FeedForward feed_forward_;
 };
 
+// The body that the language model, the classifier and the caption decoder share.
 class GPT2 : public nn::CausalModel, public nn::MemoryReader {
  public:
   explicit GPT2(const GPT2Config& config);
@@ -101,19 +108,20 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 
   // ids -> [.., C]: token + position, then dropout.
   Tensor embed(const nn::Sequences& texts) const;
-  // The states after the last norm, [.., C].
+  // States after the last norm, [.., C].
   Tensor states(const nn::Sequences& texts, const nn::ForwardOptions& reading = {}) const override;
-  // With a memory [B, S, C], of one that has cross-attention; keys_values() are what of it the layers read.
+  // The same with a memory [B, S, C], which needs cross-attention. keys_values() projects the memory once per layer, to
+  // [B, S, 2·C].
   CausalModel::Sizes decoder_sizes() const override { return sizes(); }
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& texts, std::span<const Tensor> keys_values, const Tensor& lengths,
               const nn::ForwardOptions& reading = {}) const override;
-  // What may come next: the table of tokens against the states.
+  // Scores of the next token: states [.., C] times the token table, [.., V].
   Tensor logits(const Tensor& states) const override { return tokens_.logits(states); }
   ops::Loss loss(const Tensor& states, const Tensor& labels, const ops::CrossEntropyOptions& options = {}) const {
     return tokens_.loss(states, {}, labels, options);
   }
-  // Under which a probe sees the attention of a layer.
+  // The labels under which a probe sees the attention of a layer.
   static std::string attention_label(std::int64_t layer);
   static std::string cross_attention_label(std::int64_t layer);
 
@@ -129,9 +137,10 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
   nn::LayerNorm norm_;
 };
 
-// In files the model's names lie under this one, or, in those of the bare model, under none.
+// Parameter names of the body begin with this in files of whole models; in files of the bare body they do not.
 inline constexpr const char* kGPT2Prefix = "transformer";
 
+// The body and its output layer, which predicts the next token at every position.
 class GPT2LanguageModel {
  public:
   explicit GPT2LanguageModel(const GPT2Config& config) : body_(config) {}
@@ -139,7 +148,7 @@ class GPT2LanguageModel {
   Json config() const;
 
   Tensor logits(const nn::Sequences& texts) const { return body_.logits(body_.states(texts)); }
-  // labels i32, like the ids: what each position should answer (next_tokens()); -100 counts for nothing.
+  // labels are i32 like the ids: the next token of each position (next_tokens()); -100 is ignored.
   ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {
     return body_.loss(body_.states(texts), labels);
   }
@@ -152,11 +161,11 @@ class GPT2LanguageModel {
   GPT2 body_;
 };
 
-// For ids [B, T] on the host: each position's label is the next id, and -100 at the end of the row and over padding.
+// Labels for ids [B, T] on the host: the next id, or -100 at the end of a row and over padding.
 std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,
                                       std::span<const std::int32_t> lengths = {});
 
-// One label for a text, read off the state of its last token.
+// Predicts one label for a text from the state of its last token, the only one that has read the whole text.
 class GPT2Classifier {
  public:
   explicit GPT2Classifier(const GPT2Config& config);

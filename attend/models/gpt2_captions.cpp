@@ -1,3 +1,4 @@
+// GPT-2 as a caption decoder: regions of the image become the memory of its cross-attention.
 #include "attend/models/gpt2_captions.h"
 
 #include "attend/base/error.h"
@@ -10,7 +11,7 @@ Gpt2Captions::Gpt2Captions(const GPT2Config& config, std::int64_t regions) : bod
 }
 
 Tensor Gpt2Captions::decode(const Tensor& regions, const nn::Sequences& captions) const {
-  return body_.read(captions, body_.keys_values(memory(regions)), {});
+  return body_.read(captions, body_.keys_values(memory(regions)), {});  // [B, T, C]
 }
 
 CaptionLoss Gpt2Captions::loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const {

@@ -1,5 +1,7 @@
-// GPT-2 with cross-attention as the decoder of an image's encoder: transformers' VisionEncoderDecoderModel. Where the
-// two have different widths, a projection lies between. Parameters have the names of Hugging Face's files.
+// GPT-2 (Radford et al. 2019) with cross-attention as a caption decoder: transformers' VisionEncoderDecoderModel.
+//   regions [B, S, encoder width] -> memory [B, S, C];   captions [B, T] -> states [B, T, C] -> logits [B, T, V]
+// A projection connects encoder and decoder when their widths differ. Parameters carry the names of Hugging Face's
+// files.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@ namespace attend::models {
 
 class Gpt2Captions : public CaptionDecoder {
  public:
-  // regions: their width.
+  // `regions` is the width of the encoder's regions.
   Gpt2Captions(const GPT2Config& config, std::int64_t regions);
 
   std::int64_t vocabulary() const override { return body_.config().vocabulary; }

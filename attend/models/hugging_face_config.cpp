@@ -1,3 +1,4 @@
+// Reading and writing what config.json files of Hugging Face have in common.
 #include "attend/models/hugging_face_config.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace attend::models {
 
 Activation hugging_face_activation(std::string_view name, std::string_view what) {
   if (name == "gelu") return Activation::gelu;
+  // "gelu_new" and "gelu_pytorch_tanh" are the same approximation by tanh.
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
   if (name == "relu") return Activation::relu;
   if (name == "silu" || name == "swish") return Activation::silu;

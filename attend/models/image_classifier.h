@@ -1,4 +1,4 @@
-// An image model of any body and one projection to labels: what ViT, Swin, MViTv2 and ResNet are.
+// An image classifier: a body (Swin, MViTv2 or ResNet) and one projection from features [B, C] to scores [B, labels].
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace attend::models {
 
-// Of a config.json: what a body visits, and what it writes besides.
+// The keys of config.json that the body reads or writes.
 template <class Body>
 std::vector<std::string> keys_of(const Body& body) {
   std::vector<std::string> names = field_names(body.config());
@@ -23,8 +23,8 @@ std::vector<std::string> keys_of(const Body& body) {
   return names;
 }
 
-// A body with one projection to labels on top. Of the body it takes config(), json(), size(), width(), states(),
-// features() and attention_places(); kPrefix and kHead are the names of both in files.
+// A body with one projection to labels. The body provides config(), json(), size(), width(), states(), features() and
+// attention_places(). kPrefix and kHead are the names of body and projection in files.
 template <class Body>
 class ImageClassifier : public ImageModel {
  public:

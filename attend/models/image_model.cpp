@@ -1,3 +1,4 @@
+// Helpers that all image models share.
 #include "attend/models/image_model.h"
 
 #include "attend/base/error.h"
@@ -10,6 +11,7 @@ float drop_path_of(float rate, std::int64_t layer, std::int64_t layers) {
 }
 
 nn::Branch drop_path(const nn::Branch& branch, float rate) {
+  // A summed branch already contains the stream, which must not be dropped.
   if (rate == 0 || branch.summed) return branch;
   return ops::drop_path(branch.value, rate);
 }

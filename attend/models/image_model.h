@@ -1,6 +1,6 @@
-// What every model that looks at images is to the rooms above: images in, features and scores of labels out, and
-// where its attention lies over the image.
-//   x [B, H, W, C], normalised as the model's folder says, in the dtype the model computes in
+// The interface of every model that reads images, for the folders above.
+//   pixels [B, H, W, channels] -> states [B, places, C] -> features [B, C] -> scores [B, labels]
+// Pixels are normalised as the model's folder says, in the dtype the model computes in.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct AttentionPlace {
   std::int64_t window = 0, shift = 0;  // Swin: attention inside of windows of window x window, moved by shift
 };
 
-// Of a model that makes its image smaller and its states wider from one to the next.
+// The most stages of a model whose stages shrink the grid and widen the states.
 inline constexpr std::int64_t kMostStages = 8;
 
 // Stochastic depth grows from 0 in the first layer to the rate in the last.
@@ -38,26 +38,26 @@ void check_images(const Tensor& pixels, const Extent2& size, std::int64_t channe
 class ImageModel {
  public:
   virtual ~ImageModel() = default;
-  virtual Json config() const = 0;                    // config.json of a folder that holds it
-  virtual std::vector<std::string> keys() const = 0;  // that mean something in it
+  virtual Json config() const = 0;                    // the config.json of the model's folder
+  virtual std::vector<std::string> keys() const = 0;  // keys of config.json that this model uses
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
-  virtual Extent2 size() const = 0;                // of the images it was made for
-  virtual bool any_size() const { return false; }  // it reads others, too
+  virtual Extent2 size() const = 0;                // size of the images it was trained on
+  virtual bool any_size() const { return false; }  // true if it also reads images of other sizes
   virtual std::int64_t channels() const = 0;
   virtual const std::vector<std::string>& labels() const = 0;
-  virtual ProblemType problem() const = 0;  // what its scores of labels mean
-  virtual std::int64_t width() const = 0;   // of its states: C
+  virtual ProblemType problem() const = 0;  // says what the scores of labels mean
+  virtual std::int64_t width() const = 0;   // the width C of its states
 
-  // What the model makes of each place, [B, places, C]: with tokens of its own in front, as attention_places() says.
-  // hidden gets the embeddings and what every layer makes of them.
+  // The state of each place, [B, places, C], with the model's own tokens first, as attention_places() says. hidden
+  // receives the embeddings and the output of every layer.
   virtual Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const = 0;
-  // Of the image as a whole, [B, C].
+  // One vector for the whole image, [B, C].
   virtual Tensor features(const Tensor& states) const = 0;
-  // [B, labels]
+  // Scores of the labels, [B, labels].
   virtual Tensor scores(const Tensor& features) const = 0;
   Tensor logits(const Tensor& pixels) const { return scores(features(states(pixels))); }
-  // Once its weights are in place, of a model that is only run: what they come to is computed ahead
-  // (nn::ConvNorm::fold). Changes nothing but the speed.
+  // Precomputes what inference can reuse (nn::ConvNorm::fold). Call it once the weights are loaded, and only if the
+  // model is not trained. The results stay the same; only the speed changes.
   virtual void fold() {}
 
   virtual std::vector<AttentionPlace> attention_places() const = 0;

@@ -1,3 +1,5 @@
+// MViTv2 (Li et al. 2022): reading its config.json, and the forward pass. n is the side of the queries' grid, m that of
+// the keys'.
 #include "attend/models/mvit.h"
 
 #include <fmt/core.h>
@@ -30,8 +32,8 @@ nn::LinearConfig linear(const MViTConfig& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
 }
 
-// The distance from row i of the queries to row j of the keys, both counted in rows of the larger grid, as a row of the
-// table. Numbers are rounded as timm does it.
+// The row of the table for the distance from row i of the queries to row j of the keys. Both are counted in rows of the
+// larger grid. Rounding follows timm.
 std::vector<std::int32_t> grid_distances(std::int64_t queries, std::int64_t keys) {
   const float query_step = std::max(static_cast<float>(keys) / static_cast<float>(queries), 1.0f);
   const float key_step = std::max(static_cast<float>(queries) / static_cast<float>(keys), 1.0f);
@@ -43,7 +45,7 @@ std::vector<std::int32_t> grid_distances(std::int64_t queries, std::int64_t keys
   return rows;
 }
 
-// For each key of a grid a 1 at its row and one at its column.
+// [side², 2 · side]: for each key a 1 at its row and a 1 at its column.
 std::vector<float> grid_places(std::int64_t side) {
   std::vector<float> places(static_cast<std::size_t>(2 * side * side * side));
   for (std::int64_t key = 0; key < side * side; ++key)
@@ -82,7 +84,7 @@ void check_lists(const MViTConfig& config, std::string_view what) {
   check_limited(what, "the sum of depths", config.layers(), 1, limits::kMostLayers);
 }
 
-// Settings that may be a number for all of it or one for each side: [[1, 1], [2, 2]] -> [1, 2].
+// Strides may be one number or two equal ones per stage: [[1, 1], [2, 2]] -> [1, 2].
 std::vector<std::int64_t> square_strides(const Json& list, const char* key, std::string_view what) {
   check(list.is_array(), "{}: '{}' must be a list, not {}", what, key, list.dump());
   std::vector<std::int64_t> strides;
@@ -96,7 +98,7 @@ std::vector<std::int64_t> square_strides(const Json& list, const char* key, std:
   return strides;
 }
 
-// A list for the stages, or the first stage's, which doubles from one to the next.
+// Reads a list with one number per stage, or one number that doubles from stage to stage.
 void read_doubling(const Json& json, const char* key, std::vector<std::int64_t>& numbers, std::size_t stages,
                    std::string_view what) {
   const auto found = json.find(key);
@@ -252,10 +254,13 @@ MViTPooling::MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, 
 
 Tensor MViTPooling::operator()(const Tensor& x) const {
   const std::int64_t B = x.dim(0), C = x.width(), head = weight.shape[0], kernel = weight.shape[1];
+  // All heads share one weight [D, k, k, 1]; the lookup repeats it for every head, [H·D, k·k].
   const Tensor shared = ops::embedding(channels_.beside(x), weight.value.reshape({head, kernel * kernel}));
+  // One convolution per channel: [B, side', side', H·D].
   const Tensor pooled =
       ops::conv2d(ops::contiguous(x).reshape({B, side_, side_, C}), shared.reshape({C, kernel, kernel, 1}), {},
                   {.stride = {stride_, stride_}, .padding = {kernel / 2, kernel / 2}, .groups = C});
+  // The norm is taken over each head, then the result is [B, side'², H·D].
   return norm(pooled.reshape({B, -1, head})).reshape({B, -1, C});
 }
 
@@ -276,24 +281,27 @@ MViTAttention::MViTAttention(const MViTConfig& config, const MViTLayerShape& sha
 
 Tensor MViTAttention::distance_bias(const Tensor& q) const {
   const std::int64_t B = q.dim(0), H = shape_.heads, D = q.width() / H, n = shape_.queries(), m = shape_.keys();
-  const Tensor grid = q.reshape({B, n, n, H, D}), ids = distances_.beside(q);
-  const auto scores = [&](const Tensor& lines, const nn::Parameter& table) {  // lines [n, B, n, H, D]
-    const Tensor vectors = ops::embedding(ids, table).reshape({n, m, D});
+  const Tensor grid = q.reshape({B, n, n, H, D}), ids = distances_.beside(q);  // [B, n, n, H, D], [n·m]
+  const auto scores = [&](const Tensor& lines, const nn::Parameter& table) {   // lines [n, B, n, H, D]
+    const Tensor vectors = ops::embedding(ids, table).reshape({n, m, D});      // [n, m, D]
     return ops::matmul(lines.reshape({n, B * n * H, D}), vectors, {.transpose_b = true}).reshape({n, B, n, H, m});
   };
+  // Scores of each query with every row, and with every column, of the keys: [B, H, n, n, m] each.
   const Tensor by_row = ops::permute(scores(ops::permute(grid, {1, 0, 2, 3, 4}), down_), {1, 3, 0, 2, 4});
   const Tensor by_column = ops::permute(scores(ops::permute(grid, {2, 0, 1, 3, 4}), across_), {1, 3, 2, 0, 4});
   // A key's score is that of its row plus that of its column: one product with 0s and 1s.
-  const Tensor both = ops::concat({by_row, by_column}, 4);  // [B, H, n, n, 2 m]
-  return ops::linear(both, spread_.beside(q)).reshape({B, H, n * n, m * m});
+  const Tensor both = ops::concat({by_row, by_column}, 4);                    // [B, H, n, n, 2·m]
+  return ops::linear(both, spread_.beside(q)).reshape({B, H, n * n, m * m});  // [B, H, n², m²]
 }
 
 Tensor MViTAttention::operator()(const Tensor& x) const {
-  const auto [queries, keys, values] = ops::split<3>(qkv_(x));
-  const Tensor q = query_(queries), k = key_(keys), v = value_(values);
+  const auto [queries, keys, values] = ops::split<3>(qkv_(x));           // [B, side², attention] each
+  const Tensor q = query_(queries), k = key_(keys), v = value_(values);  // [B, n² or m², attention]
   const std::string label = shape_.label + ".attention";
+  // Shape [B, n², attention].
   const Tensor attended =
       ops::attention(q, k, v, {.heads = shape_.heads, .mask = {.bias = distance_bias(q)}, .label = label});
+  // Equation 5: adding the pooled queries lets information flow around attention.
   const Tensor mixed = residual_pooling_ ? ops::add(attended, q) : attended, out = output_(mixed);
   nn::show(label, {{"read", x}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", out}});
   return out;
@@ -319,24 +327,25 @@ MViTLayer::MViTLayer(const MViTConfig& config, const MViTLayerShape& shape)
 
 Tensor MViTLayer::pooled(const Tensor& x) const {
   const std::int64_t stride = shape_.query_stride, side = shape_.side;
-  if (stride == 1) return x;
+  if (stride == 1) return x;  // [B, side², C]
   const Tensor grid =
       ops::max_pool2d(x.reshape({x.dim(0), side, side, x.width()}), {.kernel = {stride + 1, stride + 1},
                                                                      .stride = {stride, stride},
                                                                      .padding = {(stride + 1) / 2, (stride + 1) / 2}});
-  return grid.reshape({x.dim(0), -1, x.width()});
+  return grid.reshape({x.dim(0), -1, x.width()});  // [B, (side / stride)², C]
 }
 
 void MViTLayer::operator()(nn::Residual& stream) const {
   stream.through(Recompute::layer, [this](nn::Residual& x) {
-    const Tensor read = norm1_(x).value();
+    const Tensor read = norm1_(x).value();  // [B, side², in]
+    // The shortcut gets the shape of what attention adds, [B, n², attention].
     if (wider_attention_ || shape_.query_stride > 1)
       x = nn::Residual(pooled(wider_attention_ ? (*wider_attention_)(read) : x.value()), {});
-    x.add(drop_path(attention_(read), shape_.drop_path));
+    x.add(drop_path(attention_(read), shape_.drop_path));  // [B, n², attention]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) {
-      const Tensor between = norm2_(y).value();
+      const Tensor between = norm2_(y).value();  // [B, n², attention]
       if (wider_feed_forward_) y = nn::Residual((*wider_feed_forward_)(between), {});
-      y.add(drop_path(feed_forward_(between), shape_.drop_path));
+      y.add(drop_path(feed_forward_(between), shape_.drop_path));  // [B, n², out]
     });
   });
 }
@@ -361,16 +370,17 @@ MViT::MViT(const MViTConfig& config)
 
 Tensor MViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   check_images(pixels, size(), config_.channels);
-  const Tensor grid = patches_(pixels);
-  nn::Residual stream(grid.reshape({grid.dim(0), -1, grid.width()}), {});
+  const Tensor grid = patches_(pixels);                                    // [B, side, side, C]
+  nn::Residual stream(grid.reshape({grid.dim(0), -1, grid.width()}), {});  // [B, side², C]
   if (hidden) hidden->push_back(stream.value());
   for (const MViTStage& stage : stages_) {
     stage(stream);
     if (hidden) hidden->push_back(stream.value());
   }
-  return norm_(stream).value();
+  return norm_(stream).value();  // [B, places, C]
 }
 
+// [B, places, C] -> [B, C]
 Tensor MViT::features(const Tensor& states) const { return ops::mean(states, 1); }
 
 std::vector<AttentionPlace> MViT::attention_places() const {

@@ -1,7 +1,11 @@
-// "MViTv2: Improved Multiscale Vision Transformers for Classification and Detection" (Li et al. 2022): queries, keys
-// and values are pooled over the image before they meet, so that a stage can begin with fewer places and more width;
-// what attention adds to its scores for the way from a query to a key is the query times a vector for the rows between
-// them plus one for the columns. Parameters have the names of timm's files (MultiScaleVit).
+// "MViTv2: Improved Multiscale Vision Transformers for Classification and Detection" (Li et al. 2022, section 3).
+// Queries, keys and values are pooled over the image before attention, so that a stage can begin with fewer places and
+// more channels. Scores get a bias for the distance of query and key: the query times a vector for the rows between
+// them, plus the query times a vector for the columns (section 3.1).
+//
+//   pixels [B, H, W, channels] -> patches [B, side², C] -> stages -> states [B, places, C] -> features [B, C]
+//
+// Stages shrink the side and widen C. Parameters carry the names of timm's files (MultiScaleVit).
 #pragma once
 
 #include <cstdint>
@@ -24,23 +28,23 @@ struct MViTConfig {
   std::int64_t image_size = 224, channels = 3;
   std::int64_t patch_kernel = 7, patch_stride = 4, patch_padding = 3, pool_kernel = 3;
   std::vector<std::int64_t> depths = {2, 3, 16, 3}, widths = {96, 192, 384, 768}, heads = {1, 2, 4, 8};
-  std::vector<std::int64_t> query_strides = {1, 2, 2, 2};  // of a stage's first layer
-  // Of keys and values in the first stage; from there on the strides of the queries divide it.
+  std::vector<std::int64_t> query_strides = {1, 2, 2, 2};  // strides of each stage's first layer
+  // Stride of keys and values in the first stage. In later stages the strides of the queries divide it.
   std::int64_t key_stride = 4;
   float feed_forward = 4;
-  bool expand_attention = true;  // a stage's width begins with its first attention, else with its last feed-forward
-  bool residual_pooling = true;  // attention adds the pooled queries to what it mixes
+  bool expand_attention = true;  // a stage widens in its first attention, else in the feed-forward before it
+  bool residual_pooling = true;  // attention adds the pooled queries to its result
   float drop_path = 0, norm_eps = 1e-6f, init_deviation = 0.02f;
 
-  std::string architecture = {};  // "MViTForImageClassification", our own name
+  std::string architecture = {};  // "MViTForImageClassification" is our own name
   std::vector<std::string> labels = {};
   ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   std::int64_t stages() const { return static_cast<std::int64_t>(depths.size()); }
   std::int64_t layers() const;
 
-  // By the keys of config.json, which are timm's names of these settings. depths, embed_dim, num_heads, stride_q and
-  // stride_kv_adaptive are lists besides.
+  // Field names follow config.json, where timm names these settings. depths, embed_dim, num_heads, stride_q and
+  // stride_kv_adaptive are lists and are read apart.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("image_size", image_size, "height and width of the images");
@@ -63,20 +67,20 @@ void check_config(const MViTConfig& config, std::string_view what);
 MViTConfig mvit_config(const Json& config, std::string_view what);
 Json mvit_json(const MViTConfig& config);
 
-// One layer of it all: sides of its grids, widths, strides.
+// The sizes of one layer: widths, the side of its grid, strides.
 struct MViTLayerShape {
-  std::string label;  // "stage.1.layer.0"
+  std::string label;  // for example "stage.1.layer.0"
   std::int64_t in, attention, out, heads;
-  std::int64_t side, query_stride, key_stride;  // of the grid that comes in
+  std::int64_t side, query_stride, key_stride;  // of the input grid
   float drop_path;
 
-  std::int64_t queries() const { return side / query_stride; }  // a side of their grid
+  std::int64_t queries() const { return side / query_stride; }  // side of the grid of queries
   std::int64_t keys() const { return side / key_stride; }
 };
 std::vector<std::vector<MViTLayerShape>> mvit_layers(const MViTConfig& config);
 
-// Queries, keys or values of all heads, [B, side · side, H·D] -> [B, (side / stride)², H·D]: a convolution of each
-// channel, whose weight the heads share, and a norm of each head.
+// Pools queries, keys or values of all heads, [B, side², H·D] -> [B, (side / stride)², H·D]. It is a depthwise
+// convolution whose weight all heads share, and a norm of each head.
 class MViTPooling {
  public:
   MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, std::int64_t stride);
@@ -87,13 +91,14 @@ class MViTPooling {
 
  private:
   std::int64_t side_, stride_;
-  nn::FixedTable<std::int32_t> channels_;  // 0 .. D - 1 for each head
+  nn::FixedTable<std::int32_t> channels_;  // [H·D]: 0 .. D - 1, repeated for each head
 };
 
+// Pooling attention with relative positions and residual pooling (figure 2 of the paper).
 class MViTAttention {
  public:
   MViTAttention(const MViTConfig& config, const MViTLayerShape& shape);
-  // x [B, side · side, in] -> [B, queries², attention]
+  // x [B, side², in] -> [B, queries², attention]
   Tensor operator()(const Tensor& x) const;
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -105,20 +110,20 @@ class MViTAttention {
   }
 
  private:
-  // What is added to the scores, [B, heads, queries², keys²].
+  // The bias of the scores, [B, H, queries², keys²] (equation 4).
   Tensor distance_bias(const Tensor& q) const;
 
   MViTLayerShape shape_;
   bool residual_pooling_;
   nn::Linear qkv_, output_;
   MViTPooling query_, key_, value_;
-  nn::Parameter down_, across_;             // [distances, D]
-  nn::FixedTable<std::int32_t> distances_;  // [queries · keys]: the row of those tables for a pair of rows, or columns
-  nn::FixedTable<float> spread_;            // [keys · keys, 2 · keys]: which row and which column a key is in
+  nn::Parameter down_, across_;             // [distances, D]: vectors for rows and for columns
+  nn::FixedTable<std::int32_t> distances_;  // [queries · keys]: row of these tables for two rows or two columns
+  nn::FixedTable<float> spread_;            // [keys², 2 · keys]: marks the row and the column of each key
 };
 
-// x + attention(norm(x)), then x + feed_forward(norm(x)); where queries are fewer, or the width changes, x is pooled,
-// and the norm projected in its place.
+// x + attention(norm(x)), then x + feed_forward(norm(x)). Where the grid shrinks, x on the shortcut is pooled; where
+// the width changes, the shortcut carries a projection of the norm instead.
 class MViTLayer {
  public:
   MViTLayer(const MViTConfig& config, const MViTLayerShape& shape);
@@ -140,6 +145,7 @@ class MViTLayer {
   std::optional<nn::Linear> wider_attention_, wider_feed_forward_;
 };
 
+// Layers of one width. The first of them pools the grid.
 class MViTStage {
  public:
   MViTStage(const MViTConfig& config, const std::vector<MViTLayerShape>& layers);
@@ -153,6 +159,7 @@ class MViTStage {
   std::vector<MViTLayer> layers_;
 };
 
+// The body: everything but the classifier.
 class MViT {
  public:
   using Config = MViTConfig;
@@ -163,9 +170,9 @@ class MViT {
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
   std::int64_t width() const { return config_.widths.back(); }
 
-  // After the last norm, [B, places, width]. hidden gets the patches and what each stage makes of them.
+  // States after the last norm, [B, places, C]. hidden receives the patches and the output of each stage.
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // The mean of the places, [B, width].
+  // The mean over all places, [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
 

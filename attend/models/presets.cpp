@@ -1,3 +1,4 @@
+// The named sizes of the Transformer. Small datasets need more dropout and fewer layers.
 #include "attend/models/presets.h"
 
 #include <fmt/core.h>

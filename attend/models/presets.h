@@ -1,4 +1,5 @@
-// Named sizes of the Transformer: base and big are table 3 of Vaswani et al. 2017, the others are for small data.
+// Named sizes of the Transformer. base and big are those of Vaswani et al. 2017, table 3; tiny and small are for small
+// datasets.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace attend::models {
 
-// tiny, small, base or big; throws Error naming them otherwise. The vocabulary is left open.
+// The sizes of tiny, small, base or big, without a vocabulary. Throws Error for another name.
 TransformerConfig transformer_preset(std::string_view name);
 
 const std::vector<std::string>& preset_names();

@@ -1,3 +1,4 @@
+// How logits become scores, by the problem_type of config.json.
 #include "attend/models/problem_type.h"
 
 #include <cmath>

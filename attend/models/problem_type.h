@@ -1,5 +1,4 @@
-// What a classifier's logits mean: "problem_type" of config.json, and the scores that transformers' pipelines make of
-// logits under it.
+// How a classifier's logits [labels] become scores: "problem_type" of config.json, as transformers' pipelines read it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@ namespace attend::models {
 
 enum class ProblemType : std::uint8_t {
   single_label,  // softmax: the scores of all labels sum to 1
-  multi_label,   // sigmoid: each label is judged alone
+  multi_label,   // sigmoid: each label has its own probability
   regression     // the logits themselves
 };
 constexpr std::string_view name_of(ProblemType problem) {
@@ -21,14 +20,14 @@ constexpr std::string_view name_of(ProblemType problem) {
   return kNames[static_cast<int>(problem)];
 }
 
-// A config without one: a single label of a model with several, and of a model with one label its sigmoid, as in
-// transformers' pipelines. Throws Error naming what and the values there are.
+// Without the key, a model with several labels has one label per input, and a model with one label gets a sigmoid, as
+// in transformers' pipelines. Throws Error with `what` and the known values.
 ProblemType problem_type_of(const Json& config, std::size_t labels, std::string_view what);
 
-// Nothing where a config without one says the same.
+// Writes the key only if its default would mean something else.
 void write_problem_type(Json& config, ProblemType problem, std::size_t labels);
 
-// In place, of one text's or image's logits.
+// Turns the logits of one text or image into scores, in place.
 void logits_to_scores(std::span<float> logits, ProblemType problem);
 
 }  // namespace attend::models

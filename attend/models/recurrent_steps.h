@@ -1,4 +1,5 @@
-// A recurrent decoder of captions one token at a time: the state of every row, and what it reads of each image.
+// Step-by-step decoding with a recurrent caption decoder (Vinyals et al. 2015; Xu et al. 2015). It holds the state of
+// every row, [B·group, H], and what the rows read of each image.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,17 @@
 
 namespace attend::models {
 
-// Of a recurrent layer, [rows, H].
+// The state of a recurrent layer, [rows, H].
 struct RecurrentState {
   Tensor hidden, cell;
 };
 
-// Of the model it takes a Memory of the images (with parts(), what of it belongs to single images) and
+// Model provides a Memory of the images, whose parts() have one entry per image, and
 // step(tokens i32 [B, group], memory, state&) -> logits [rows, V].
 template <class Model>
 class RecurrentSteps : public nn::StepModel {
  public:
-  // state: of each of the images.
+  // `state` has one row per image; with groups it is repeated for each row.
   RecurrentSteps(const Model& model, Pass& pass, typename Model::Memory memory, RecurrentState state,
                  std::int64_t group)
       : model_(model), rows_(pass, state.hidden.dim(0), group), memory_(std::move(memory)), state_(std::move(state)) {
@@ -45,13 +46,14 @@ class RecurrentSteps : public nn::StepModel {
     if (!rows_.move(from)) return;
     move(from);
     if (rows_.count() == before) return;
-    // Images that are done leave; the others move up.
+    // Drops the images whose captions are finished.
     const Tensor kept = rows_.ints(rows_.sources(from));
     for (Tensor* part : memory_.parts())
       if (part->defined()) *part = ops::gather(*part, kept);
   }
 
  private:
+  // Row i continues from the state of row from[i].
   void move(std::span<const std::int32_t> from) {
     const Tensor order = rows_.ints(from);
     state_ = {ops::gather(state_.hidden, order), ops::gather(state_.cell, order)};

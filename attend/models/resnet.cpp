@@ -1,3 +1,4 @@
+// ResNet (He et al. 2016): reading its config.json, and the forward pass. Grids are [B, H, W, C], channels last.
 #include "attend/models/resnet.h"
 
 #include "attend/base/error.h"
@@ -13,11 +14,12 @@ namespace attend::models {
 
 namespace {
 
-constexpr std::int64_t kReduction = 4;   // of channels inside of a bottleneck
-constexpr std::int64_t kUndilated = 32;  // an output_stride of all steps there are, however many
+constexpr std::int64_t kReduction = 4;   // a bottleneck reduces the channels by this factor
+constexpr std::int64_t kUndilated = 32;  // the output_stride at which no stage is dilated
 
 nn::ConvNorm conv_norm(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t kernel,
                        std::int64_t stride, std::int64_t dilation = 1) {
+  // This padding keeps the size when the stride is 1.
   const std::int64_t around = kernel / 2 * dilation;
   return {in,
           out,
@@ -113,14 +115,17 @@ ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64
   }
   const std::int64_t inside = out / kReduction;
   const bool first = config.downsample_in_bottleneck;
+  // The stride belongs to the 3 x 3 convolution, as in torchvision, or to the first one, as in the paper.
   layers_.push_back(conv_norm(config, in, inside, 1, first ? stride : 1));
   layers_.push_back(conv_norm(config, inside, inside, 3, first ? 1 : stride, first_dilation));
   layers_.push_back(conv_norm(config, inside, out, 1, 1));
 }
 
 Tensor ResNetBlock::operator()(const Tensor& x) const {
+  // f(x): [B, H', W', out]. The last convolution has no activation, because the sum comes first.
   Tensor y = x;
   for (const nn::ConvNorm& layer : layers_) y = layer(y, &layer == &layers_.back() ? Activation::none : activation_);
+  // Equation 2 where the shapes differ, else equation 1.
   return ops::activation(ops::add(y, shortcut_ ? (*shortcut_)(x, Activation::none) : x), activation_);
 }
 
@@ -128,12 +133,13 @@ ResNet::ResNet(const ResNetConfig& config)
     : config_((check_config(config, "resnet"), config)),
       stem_(conv_norm(config, config.channels, config.width, config.small() ? 3 : 7, config.small() ? 1 : 2)),
       activation_(activation_of(config)) {
-  std::int64_t in = config.width, reached = config.small() ? 1 : 4;  // pixels for each place
+  std::int64_t in = config.width, reached = config.small() ? 1 : 4;  // pixels along one side of a place
   ResNetSteps steps;
   for (std::size_t i = 0; i < config.depths.size(); ++i) {
     ResNetStage& stage = stages_.emplace_back();
     const std::int64_t step = i > 0 || config.downsample_in_first_stage ? 2 : 1;
     const bool dilated = config.output_stride < kUndilated && reached >= config.output_stride;
+    // Dilation replaces the stride, so that windows see the same part of the image.
     if (dilated) steps.dilation *= step;
     stage.stride = dilated ? 1 : step, reached *= stage.stride;
     for (std::int64_t n = 0; n < config.depths[i]; ++n) {
@@ -149,7 +155,7 @@ ResNet::ResNet(const ResNetConfig& config)
 
 Extent2 ResNet::grid_size(Extent2 pixels) const { return size_behind(stages_.size(), pixels); }
 
-// Every step of two, of a window of any kind, leaves half of the places, rounded up.
+// Each stride of 2 halves the grid, rounded up, whatever the window.
 Extent2 ResNet::size_behind(std::size_t stage, Extent2 pixels) const {
   std::size_t halvings = config_.small() ? 0 : 2;
   for (std::size_t i = 0; i < stage; ++i) halvings += stages_[i].stride == 2 ? 1 : 0;
@@ -166,11 +172,12 @@ std::vector<AttentionPlace> ResNet::attention_places() const {
 Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   check(pixels.rank() == 4 && pixels.dim(3) == config_.channels, "images are {}, but the model reads [B, H, W, {}]",
         pixels.shape(), config_.channels);
-  Tensor x = stem_(pixels, activation_);
+  Tensor x = stem_(pixels, activation_);  // [B, H/2, W/2, width]; small: [B, H, W, width]
+  // Pooling makes it [B, H/4, W/4, width].
   if (!config_.small()) x = ops::max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
   if (hidden) hidden->push_back(x);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    for (const ResNetBlock& block : stages_[i].blocks) x = block(x);
+    for (const ResNetBlock& block : stages_[i].blocks) x = block(x);  // [B, H', W', C of the stage]
     if (static_cast<std::int64_t>(i) + 1 == config_.self_attention_stage) x = (*attention_)(x);
     if (hidden) hidden->push_back(x);
   }
@@ -179,9 +186,10 @@ Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
 
 Tensor ResNet::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   const Tensor x = grid(pixels, hidden);
-  return x.reshape({x.dim(0), -1, x.width()});
+  return x.reshape({x.dim(0), -1, x.width()});  // [B, H'·W', C]
 }
 
+// Global average pooling: [B, H'·W', C] -> [B, C]
 Tensor ResNet::features(const Tensor& states) const { return ops::mean(states, 1); }
 
 }  // namespace attend::models

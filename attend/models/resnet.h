@@ -1,6 +1,9 @@
-// "Deep Residual Learning for Image Recognition" (He et al. 2016), of 18 to 152 layers: stages of blocks,
-// each of which adds to what it reads, and every stage but the first at half the height and width of the one before.
-// Parameters have the names of Hugging Face's files.
+// "Deep Residual Learning for Image Recognition" (He et al. 2016, section 3), with 18 to 200 layers. A stage is a row
+// of blocks, and each block adds to its input. Every stage but the first halves height and width.
+//
+//   pixels [B, H, W, channels] -> stem -> [B, H/4, W/4, width] -> stages -> grid [B, H/32, W/32, C] -> features [B, C]
+//
+// Sizes are rounded up at each halving. Parameters carry the names of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +20,30 @@
 namespace attend::models {
 
 struct ResNetConfig {
-  std::int64_t channels = 3, width = 64;  // of the images, and behind the stem
+  std::int64_t channels = 3, width = 64;  // channels of the images, and after the stem
   std::vector<std::int64_t> hidden_sizes = {256, 512, 1024, 2048}, depths = {3, 4, 6, 3};
-  std::string layer_type = "bottleneck";  // or basic: 18 and 34 layers
+  std::string layer_type = "bottleneck";  // "basic" is for 18 and 34 layers
   std::string activation = "relu";
   bool downsample_in_first_stage = false, downsample_in_bottleneck = false;
-  // Ours: "small" is for images of 32 x 32 (section 4.2), a 3 x 3 window and no pooling, where "imagenet" reads 7 x 7
-  // with a stride of 2 and pools.
+  // Our own setting: "small" is for images of 32 x 32 (section 4.2) and has a 3 x 3 convolution without pooling.
+  // "imagenet" has a 7 x 7 convolution with a stride of 2, then pooling.
   std::string stem = "imagenet";
-  std::int64_t image_size = 224;  // of the images it was made for; it reads others, too
-  // Ours: behind which stage, 1 being the first, there is self-attention over its places (Zhang et al. 2019); 0: none.
+  std::int64_t image_size = 224;  // size of the images it was trained on; it also reads others
+  // Our own setting: self-attention over all places follows this stage, 1 being the first (Zhang et al. 2019); 0 means
+  // none.
   std::int64_t self_attention_stage = 0;
 
-  // Not of the file: how many pixels a place of the last stage stands for. Of 16 or 8, stages that would go beyond it
-  // widen their windows (dilation) instead of halving the grid, as timm does (DETR's DC5).
+  // Not read from the file: how many pixels one place of the last stage covers. With 16 or 8, later stages dilate their
+  // windows instead of halving the grid, as timm does (DC5 in DETR).
   std::int64_t output_stride = 32;
-  bool frozen_norms = false;      // not of the file: norms go by their running statistics even while the model learns
-  std::string architecture = {};  // "ResNetForImageClassification"
+  bool frozen_norms = false;      // not read from the file: keeps the norms' running statistics fixed in training
+  std::string architecture = {};  // for example "ResNetForImageClassification"
   std::vector<std::string> labels = {};
   ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   bool small() const { return stem == "small"; }
 
-  // By the keys of config.json.
+  // Field names follow config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("num_channels", channels, "of the images");
@@ -59,12 +63,14 @@ void check_config(const ResNetConfig& config, std::string_view what);
 ResNetConfig resnet_config(const Json& config, std::string_view what);
 Json resnet_json(const ResNetConfig& config);
 
-// How far the windows of a block step, and how far apart they read: `first` where the grid could have been halved.
+// Stride and dilation of a block's windows. first_dilation belongs to its first 3 x 3 convolution: in the first block
+// of a dilated stage it is still the dilation of the stage before.
 struct ResNetSteps {
   std::int64_t stride = 1, first_dilation = 1, dilation = 1;
 };
 
-// activation(f(x) + shortcut(x)): two convolutions of 3 x 3, or in a bottleneck one of them between two of 1 x 1.
+// Figure 5 of the paper: activation(f(x) + shortcut(x)). f is two 3 x 3 convolutions, or in a bottleneck 1 x 1, 3 x 3,
+// 1 x 1. x [B, H, W, in] -> [B, H / stride, W / stride, out]
 class ResNetBlock {
  public:
   ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps);
@@ -76,7 +82,7 @@ class ResNetBlock {
   }
 
  private:
-  std::optional<nn::ConvNorm> shortcut_;  // where the shapes differ
+  std::optional<nn::ConvNorm> shortcut_;  // present where input and output shapes differ
   std::vector<nn::ConvNorm> layers_;
   Activation activation_;
 };
@@ -99,17 +105,17 @@ class ResNet {
   const ResNetConfig& config() const { return config_; }
   Json json() const { return resnet_json(config_); }
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
-  // Attention between its places is of those of its own size.
+  // With self-attention only images of the configured size are supported.
   bool any_size() const { return !attention_; }
   std::int64_t width() const { return config_.hidden_sizes.back(); }
 
-  // H' and W' of images of this size.
+  // H' and W' of the last grid for images of this size.
   Extent2 grid_size(Extent2 pixels) const;
-  // pixels [B, H, W, C] of any size -> [B, H', W', width]; hidden gets the stem's and each stage's.
+  // pixels [B, H, W, channels] of any size -> [B, H', W', C]. hidden receives the output of the stem and of each stage.
   Tensor grid(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // The same as places, [B, H' · W', width].
+  // The same as a sequence of places, [B, H'·W', C].
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // Their mean, [B, width].
+  // The mean over all places, [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
 
@@ -126,7 +132,7 @@ class ResNet {
   std::optional<nn::SelfAttention2d> attention_;
   Activation activation_;
 
-  // Height and width behind this stage, of images of this size.
+  // Height and width after this stage for images of this size.
   Extent2 size_behind(std::size_t stage, Extent2 pixels) const;
 };
 

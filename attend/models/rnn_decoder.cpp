@@ -1,3 +1,4 @@
+// Step-by-step decoding with the recurrent model: one token per row and step, rows reordered as a beam search asks.
 #include "attend/models/rnn_decoder.h"
 
 #include "attend/ops/embedding.h"
@@ -27,7 +28,7 @@ void RnnDecoder::reorder(std::span<const std::int32_t> from) {
   if (rows_.count() != before) keep_sources(from);
 }
 
-// Sources that are done leave; the others move up.
+// Drops the sources whose rows are finished, so that later steps compute less.
 void RnnDecoder::keep_sources(std::span<const std::int32_t> from) {
   const std::vector<std::int32_t> kept = rows_.sources(from);
   const Tensor sources = rows_.ints(kept);

@@ -1,4 +1,5 @@
-// The recurrent decoder one token at a time: the state of every row, and the sources it reads from.
+// Step-by-step decoding with the recurrent model (rnn_seq2seq.h): it holds the state of every row, [B·group, H], and
+// the sources they read, [B, S, ..].
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@ namespace attend::models {
 
 class RnnDecoder : public nn::StepModel {
  public:
-  // `group` rows will be decoded for each source.
+  // Decodes `group` rows for each source.
   RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const Encoded& memory, std::int64_t group);
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
@@ -25,8 +26,8 @@ class RnnDecoder : public nn::StepModel {
 
   const RnnSeq2Seq& model_;
   nn::StepRows rows_;
-  RnnDecoderLayer::Memory memory_;  // of the sources: [B, ..]
-  RnnDecoderLayer::State state_;    // of the rows: [B·group, H]
+  RnnDecoderLayer::Memory memory_;  // one entry per source: [B, ..]
+  RnnDecoderLayer::State state_;    // one entry per row: [B·group, H]
 };
 
 }  // namespace attend::models

@@ -1,3 +1,4 @@
+// The recurrent encoder-decoder (Bahdanau et al. 2015; Cho et al. 2014): its forward pass for training, and its steps.
 #include "attend/models/rnn_seq2seq.h"
 
 #include <cmath>
@@ -22,7 +23,7 @@ RnnKind kind_named(const std::string& name, std::string_view what = kRnnName) {
   fail("{}: unknown cell '{}'; there are gru and lstm", what, name);
 }
 
-// [B, C] -> [B, count, C]. By a sum with zeros, whose gradient is one sum over all copies.
+// Repeats [B, C] to [B, count, C]. Adding zeros does it, because the gradient is then one sum over all copies.
 Tensor repeated(const Tensor& x, std::int64_t count) {
   if (count == 1) return x.reshape({x.dim(0), 1, x.dim(1)});
   const Tensor zeros = like(x, {count, x.dim(0), x.dim(1)});
@@ -39,7 +40,7 @@ void check_config(const RnnConfig& config, std::string_view what) {
   check_limited(what, "layers", config.layers, 1, limits::kMostLayers);
   check_limited(what, "max_length", config.max_length, 1, limits::kMostPositions);
   check_rate(what, "dropout", config.dropout);
-  // A layer of the encoder reads both directions of the one below in each of its own, with up to four gates.
+  // Each direction of an encoder layer reads both directions of the layer below, with up to four gates.
   const std::int64_t gates = 4 * config.hidden;
   check_size(what, config.vocabulary * config.width + config.layers * 2 * gates * 3 * config.hidden +
                        gates * (config.width + 3 * config.hidden));
@@ -66,12 +67,14 @@ RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
 RnnDecoderLayer::Memory RnnDecoderLayer::read(const Encoded& source) const {
   check(source.states.rank() == 3 && source.summary.defined(),
         "rnn: a memory must be padded, [B, S, C], not {}, and have a summary", source.states.shape());
-  const Tensor& read = attention_ ? source.states : source.summary;
+  const Tensor& read = attention_ ? source.states : source.summary;  // [B, S, 2·H], or [B, 2·H]
+  // Keys [B, S, H], context in the gates [B, S, G·H], context in the readout [B, S, W].
   return {attention_ ? key_(read) : Tensor(), ops::linear(read, context_gates_), ops::linear(read, context_readout_),
           source.places.lengths};
 }
 
 RnnDecoderLayer::State RnnDecoderLayer::start(const Encoded& source, std::int64_t group) const {
+  // [B, H] -> [B·group, H]
   const auto rows = [&](const Tensor& x) { return repeated(x, group).reshape({-1, x.width()}); };
   return {rows(initial_hidden_(source.summary, Activation::tanh)),
           lstm_ ? rows(initial_cell_(source.summary, Activation::tanh)) : Tensor()};
@@ -79,21 +82,25 @@ RnnDecoderLayer::State RnnDecoderLayer::start(const Encoded& source, std::int64_
 
 Tensor RnnDecoderLayer::look(const State& state, const Memory& memory) const {
   if (!attention_) return {};
+  // Rows of one source are queries of one batch entry: [B, rows / B, H].
   const Tensor queries = ops::linear(state.hidden, query_).reshape({memory.keys.dim(0), -1, memory.keys.dim(2)});
+  // The weights are [B, rows / B, S]; padding gets 0.
   return ops::softmax(ops::additive_scores(queries, memory.keys, score_), memory.lengths);
 }
 
 Tensor RnnDecoderLayer::context(const Tensor& weights, const Tensor& projected, std::int64_t count) const {
+  // [B, count, S] x [B, S, C] -> [B, count, C]
   return attention_ ? ops::matmul(weights, projected) : repeated(projected, count);
 }
 
 RnnDecoderLayer::State RnnDecoderLayer::advance(const Tensor& gates, const State& state) const {
   const ops::RecurrentResult next =
       rnn_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
-  return {next.hidden, next.cell};
+  return {next.hidden, next.cell};  // [rows, H] each
 }
 
 Tensor RnnDecoderLayer::finish(const Tensor& states, const Tensor& embedded, const Tensor& context) const {
+  // [.., H + W] -> [.., W]
   return ops::dropout(ops::tanh(ops::add(readout_(ops::concat({states, embedded}, -1)), context)), dropout_);
 }
 
@@ -101,19 +108,22 @@ Tensor RnnDecoderLayer::operator()(const Tensor& embedded, const Memory& memory,
   const std::int64_t batch = embedded.dim(0), length = embedded.dim(1), width = state.hidden.width();
   const Tensor gates = rnn_.gates(embedded);  // [B, T, G·H]
   if (!attention_) {
-    const Tensor all = ops::add(gates, repeated(memory.gates, length));
+    const Tensor all = ops::add(gates, repeated(memory.gates, length));  // [B, T, G·H]
+    // Without attention no step depends on weights, so all run in one op: [B, T, H].
     const Tensor states = rnn_.run(all, {.hidden = state.hidden, .cell = state.cell}).states;
     return finish(states, embedded, repeated(memory.readout, length));
   }
-  // Where a step attends depends on the state before it, so these go one by one.
+  // Where a step attends depends on the state before it, so the steps run one by one.
   std::vector<Tensor> states, attention_weights;
   for (std::int64_t t = 0; t < length; ++t) {
     attention_weights.push_back(look(state, memory));  // [B, 1, S]
+    // The gates of one step, [B, 1, G·H], get the context's share.
     state = advance(ops::add(ops::slice(gates, 1, t, 1), ops::matmul(attention_weights.back(), memory.gates)), state);
-    states.push_back(state.hidden.reshape({batch, 1, width}));
+    states.push_back(state.hidden.reshape({batch, 1, width}));  // [B, 1, H]
   }
   const Tensor weights = ops::concat(attention_weights, 1);  // [B, T, S]
   nn::show_attention_weights(RnnSeq2Seq::kAttentionLabel, weights, batch);
+  // Readouts [B, T, W].
   return finish(ops::concat(states, 1), embedded, ops::matmul(weights, memory.readout));
 }
 
@@ -121,7 +131,9 @@ Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State
   const std::int64_t batch = embedded.dim(0), group = embedded.dim(1);
   const Tensor weights = look(state, memory);  // [B, group, S]
   if (attention_) nn::show_attention_weights(RnnSeq2Seq::kAttentionLabel, weights, batch * group);
+  // Gates [B, group, G·H], one row per hypothesis.
   state = advance(ops::add(rnn_.gates(embedded), context(weights, memory.gates, group)), state);
+  // Readouts [B, group, W].
   return finish(state.hidden.reshape({batch, group, -1}), embedded, context(weights, memory.readout, group));
 }
 
@@ -138,13 +150,14 @@ Json RnnSeq2Seq::config() const {
 }
 
 Tensor RnnSeq2Seq::embed(const Tensor& ids) const {
-  // The rows of the table have length 1, as the output layer wants them; times sqrt(W) they enter with unit variance.
+  // Rows of the table have length about 1, as the output layer needs. Multiplied by sqrt(W), they enter with unit
+  // variance.
   return ops::dropout(embedding_(ids, {.scale = std::sqrt(static_cast<float>(config_.width))}), config_.dropout);
 }
 
 Encoded RnnSeq2Seq::encode(const nn::Sequences& source) const {
   check(!source.packed() && source.ids.rank() == 2, "rnn: sources must be padded, [B, S]");
-  const nn::BidirectionalRnn::Result read = encoder_(embed(source.ids), source.lengths);
+  const nn::BidirectionalRnn::Result read = encoder_(embed(source.ids), source.lengths);  // [B, S, 2·H], [B, 2·H]
   return {read.states, source, read.last};
 }
 
@@ -154,7 +167,7 @@ Tensor RnnSeq2Seq::decode(const Encoded& memory, const nn::Sequences& target) co
         "rnn: targets must be padded, [B, T], one for each of the {} sources", sources);
   check(target.ids.dim(1) > 0, "rnn: the targets are empty");
   const RnnDecoderLayer::Memory read = decoder_.read(memory);
-  return decoder_(embed(target.ids), read, decoder_.start(memory, 1));
+  return decoder_(embed(target.ids), read, decoder_.start(memory, 1));  // [B, T, W]
 }
 
 std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const Encoded& memory, std::int64_t group) const {

@@ -1,9 +1,14 @@
-// The recurrent encoder-decoder that the Transformer replaced: with attention, Bahdanau, Cho & Bengio 2015 ("Neural
-// Machine Translation by Jointly Learning to Align and Translate"); without, Cho et al. 2014, where all that
-// is known of the source passes through one vector.
+// The recurrent encoder-decoder that the Transformer replaced. With attention it is Bahdanau, Cho & Bengio 2015
+// ("Neural Machine Translation by Jointly Learning to Align and Translate", section 3). Without attention it is Cho et
+// al. 2014, where one vector carries everything the decoder learns about the source.
 //
-// Where it differs from the papers: one vocabulary for both sides, shared with the output layer; the readout is tanh
-// of the width of an embedding instead of maxout; the decoder starts from the last states of both directions.
+//   source [B, S] -> embed [B, S, W] -> bidirectional encoder [B, S, 2·H]
+//   target [B, T] -> embed [B, T, W] -> decoder, which attends to the source -> readouts [B, T, W] -> logits [B, T, V]
+//
+// W is the width of an embedding, H that of a recurrent state; G·H are its gates: 3·H for a GRU, 4·H for an LSTM.
+//
+// Differences from the papers: both sides and the output layer share one vocabulary. The readout is a tanh layer of
+// embedding width instead of maxout. The decoder starts from the last states of both directions.
 #pragma once
 
 #include <cstdint>
@@ -42,24 +47,25 @@ struct RnnConfig {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const RnnConfig& config, std::string_view what);
 
+// Section 3.1: before each step the decoder's state scores all encoder states; their weighted mean is the context.
 class RnnDecoderLayer {
  public:
   explicit RnnDecoderLayer(const RnnConfig& config);
 
-  // What the steps read of the sources, computed once. The context is a weighted mean of encoder states, and what it
-  // adds to gates and readout is linear in it, so that the states are projected here and their projections averaged:
-  // no step has a product with these weights, forward or backward.
+  // What the steps read of the sources, computed once. The context is a weighted mean of encoder states, and it enters
+  // gates and readout linearly. So the states are projected here, and each step averages the projections. No step
+  // multiplies by these weights, forward or backward.
   struct Memory {
-    Tensor keys;     // U h of Bahdanau et al., [B, S, H]; undefined without attention
-    Tensor gates;    // [B, S, G·H]; without attention, of the summary: [B, G·H]
+    Tensor keys;     // U h in the paper, [B, S, H]; undefined without attention
+    Tensor gates;    // [B, S, G·H]; without attention [B, G·H], from the summary
     Tensor readout;  // [B, S, W]; without attention [B, W]
     Tensor lengths;  // i32 [B] or undefined
   };
   struct State {
-    Tensor hidden, cell;  // [rows, H]; cell: lstm only
+    Tensor hidden, cell;  // [rows, H]; cell is for an LSTM only
   };
   Memory read(const Encoded& source) const;
-  // `group` rows for each source.
+  // The first state of `group` rows per source, from the source's summary.
   State start(const Encoded& source, std::int64_t group) const;
 
   // Teacher forcing: embedded [B, T, W] -> readouts [B, T, W]. A probe of the pass sees [B, 1, T, S].
@@ -79,11 +85,13 @@ class RnnDecoderLayer {
   }
 
  private:
-  // Where each row attends: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
+  // The attention weights of each row: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
   Tensor look(const State& state, const Memory& memory) const;
-  // The mean of what the sources project to, [B, count, C].
+  // The weighted mean of the projected sources, [B, count, C].
   Tensor context(const Tensor& weights, const Tensor& projected, std::int64_t count) const;
+  // One recurrent step of all rows, from gates of [rows, G·H].
   State advance(const Tensor& gates, const State& state) const;
+  // The readout of state, embedding and context, [.., W].
   Tensor finish(const Tensor& states, const Tensor& embedded, const Tensor& context) const;
 
   bool attention_, lstm_;
@@ -91,13 +99,14 @@ class RnnDecoderLayer {
   nn::RecurrentLayer rnn_;
   nn::Parameter context_gates_;  // [G·H, 2·H]: the part of the input weight that reads the context
   nn::Linear initial_hidden_, initial_cell_;
-  nn::Parameter query_;  // W of Bahdanau et al.
-  nn::Linear key_;       // U
-  nn::Parameter score_;  // v
-  nn::Linear readout_;   // of state and embedding
+  nn::Parameter query_;  // W of the paper, [H, H]
+  nn::Linear key_;       // U of the paper, 2·H -> H
+  nn::Parameter score_;  // v of the paper, [H]
+  nn::Linear readout_;   // reads state and embedding: H + W -> W
   nn::Parameter context_readout_;
 };
 
+// The whole model: shared embeddings, encoder and decoder.
 class RnnSeq2Seq : public Seq2Seq {
  public:
   static constexpr const char* kAttentionLabel = "decoder.attention";
@@ -108,10 +117,10 @@ class RnnSeq2Seq : public Seq2Seq {
   std::int64_t max_length() const override { return config_.max_length; }
   bool takes_packed() const override { return false; }
   Json config() const override;
-  void place(Backend&, DType) override {}  // all of it is trained
+  void place(Backend&, DType) override {}  // everything is trained, so there is nothing to place
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
   Encoded encode(const nn::Sequences& source) const override;
-  // Readouts, [B, T, W].
+  // Teacher forcing: readouts, [B, T, W].
   Tensor decode(const Encoded& memory, const nn::Sequences& target) const override;
   using Seq2Seq::decode;
   ops::Loss loss(const Tensor& readouts, const Tensor& labels, const Seq2SeqLossOptions& options) const override {
@@ -122,7 +131,7 @@ class RnnSeq2Seq : public Seq2Seq {
   using Seq2Seq::start;
   std::string alignment_label() const override { return config_.attention ? kAttentionLabel : ""; }
 
-  // The parts of it, for the decoder that goes step by step.
+  // Parts of the model, for the decoder that runs step by step (rnn_decoder.h).
   Tensor embed(const Tensor& ids) const;  // [..] -> [.., W]
   const RnnDecoderLayer& decoder() const { return decoder_; }
   Tensor logits(const Tensor& readouts) const { return embedding_.logits(readouts); }  // [.., W] -> [.., V]
@@ -139,7 +148,7 @@ class RnnSeq2Seq : public Seq2Seq {
   RnnDecoderLayer decoder_;
 };
 
-// From what config() wrote, without its "model_type".
+// Builds the model from what config() wrote, without its "model_type".
 std::unique_ptr<Seq2Seq> make_rnn(const Json& config, std::string_view what);
 
 }  // namespace attend::models

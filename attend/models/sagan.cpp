@@ -1,3 +1,5 @@
+// SAGAN (Zhang et al. 2019): reading its config.json, generator, discriminator and their losses. Images are [B, H, W,
+// 3].
 #include "attend/models/sagan.h"
 
 #include <utility>
@@ -18,17 +20,19 @@ namespace attend::models {
 
 namespace {
 
-constexpr std::int64_t kStart = 4;          // places a side that the generator begins with
+constexpr std::int64_t kStart = 4;          // side of the grid the generator begins with
 constexpr std::int64_t kMostDoublings = 7;  // 512 x 512
 
+// [B, H, W, C] -> [B, 2·H, 2·W, C]
 Tensor doubled(const Tensor& x) { return ops::resize(x, {2 * x.dim(1), 2 * x.dim(2)}, {.mode = ResizeMode::nearest}); }
+// [B, H, W, C] -> [B, H/2, W/2, C]
 Tensor halved(const Tensor& x) { return ops::avg_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}}); }
 
 nn::SpectralConv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel) {
   return {in, out, kernel, {.bias = false}};
 }
 
-// A part of the model under its name.
+// Lists the parameters of one network with its prefix.
 template <class Module>
 struct Named {
   const char* name;
@@ -95,9 +99,9 @@ UpBlock::UpBlock(std::int64_t classes, std::int64_t in, std::int64_t out)
       skip_(convolution(in, out, 1)) {}
 
 Tensor UpBlock::operator()(const Tensor& x, const Tensor& classes) const {
-  const Tensor inside = convolution1_(doubled(ops::relu(norm1_(x, classes))));
-  const Tensor branch = convolution2_(ops::relu(norm2_(inside, classes)));
-  // A 1 x 1 window sees the same before and after doubling, so it may as well do a quarter of the work.
+  const Tensor inside = convolution1_(doubled(ops::relu(norm1_(x, classes))));  // [B, 2·H, 2·W, out]
+  const Tensor branch = convolution2_(ops::relu(norm2_(inside, classes)));      // [B, 2·H, 2·W, out]
+  // A 1 x 1 convolution gives the same result before and after doubling; before, it costs a quarter.
   return ops::add(branch, doubled(skip_(x)));
 }
 
@@ -116,13 +120,14 @@ Generator::Generator(const SaganConfig& config)
 
 Tensor Generator::operator()(const Tensor& noise, const Tensor& classes) const {
   const std::int64_t batch = noise.dim(0), places = kStart * kStart;
-  const Tensor started = start_(noise).reshape({batch, width_, places});
+  const Tensor started = start_(noise).reshape({batch, width_, places});  // [B, C, 16]: channels first in files
+  // Channels go last: [B, 4, 4, C].
   Tensor x = ops::permute(started, {0, 2, 1}).reshape({batch, kStart, kStart, width_});
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    x = stages_[i](x, classes);
+    x = stages_[i](x, classes);  // [B, 2·H, 2·W, C of the stage]
     if (static_cast<std::int64_t>(i) + 1 == attention_stage_) x = (*attention_)(x);
   }
-  return ops::tanh(rgb_(ops::relu(norm_(x))));
+  return ops::tanh(rgb_(ops::relu(norm_(x))));  // [B, size, size, 3]
 }
 
 DownBlock::DownBlock(std::int64_t in, std::int64_t out, const DownBlockConfig& config)
@@ -131,9 +136,10 @@ DownBlock::DownBlock(std::int64_t in, std::int64_t out, const DownBlockConfig& c
 }
 
 Tensor DownBlock::operator()(const Tensor& x) const {
-  const Tensor inside = convolution1_(config_.first ? x : ops::relu(x));
+  const Tensor inside = convolution1_(config_.first ? x : ops::relu(x));  // [B, H, W, out]
+  // Shape [B, H, W, out].
   const Tensor sum = ops::add(convolution2_(ops::relu(inside)), skip_ ? (*skip_)(x) : x);
-  return config_.halves ? halved(sum) : sum;
+  return config_.halves ? halved(sum) : sum;  // [B, H/2, W/2, out]
 }
 
 Discriminator::Discriminator(const SaganConfig& config)
@@ -154,14 +160,16 @@ Discriminator::Discriminator(const SaganConfig& config)
 }
 
 Tensor Discriminator::operator()(const Tensor& images, const Tensor& classes) const {
-  Tensor x = images;
+  Tensor x = images;  // [B, size, size, 3]
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    x = stages_[i](x);
+    x = stages_[i](x);  // [B, H', W', C of the stage]
     if (static_cast<std::int64_t>(i) + 1 == attention_stage_) x = (*attention_)(x);
   }
   x = ops::relu(x);
+  // Sum over all places, then a linear score plus the inner product with the class (Miyato & Koyama 2018, equation 3).
   const Tensor seen = ops::sum(x.reshape({x.dim(0), x.dim(1) * x.dim(2), x.dim(3)}), 1);  // [B, C]
   const Tensor fits = ops::sum(ops::multiply(seen, classes_(seen, classes)), 1);          // [B]
+  // Scores, f32 [B].
   return ops::cast(ops::add(output_(seen).reshape({x.dim(0)}), fits), DType::f32);
 }
 
@@ -185,7 +193,8 @@ std::vector<AttentionPlace> Sagan::attention_places() const {
 }
 
 Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes) {
-  const Tensor drawn = model.generator()(noise, classes);
+  const Tensor drawn = model.generator()(noise, classes);  // [B, size, size, 3]
+  // Real and generated images in one batch: scores [2·B].
   const Tensor scores = model.discriminator()(ops::concat({real, drawn}, 0), ops::concat({classes, classes}, 0));
   const std::int64_t batch = real.dim(0);
   return ops::hinge_discriminator(ops::slice(scores, 0, 0, batch), ops::slice(scores, 0, batch, batch));

@@ -1,6 +1,9 @@
-// "Self-Attention Generative Adversarial Networks" (Zhang et al. 2019): a generator that draws images of a class from
-// noise, and a discriminator that tells them from real ones. Residual blocks, conditional batch norm and a projection
-// discriminator (Miyato & Koyama 2018), spectral norm in both, self-attention at one resolution.
+// "Self-Attention Generative Adversarial Networks" (Zhang et al. 2019). A generator makes images of a class from noise;
+// a discriminator tells them from real images. Both have residual blocks, spectral norm and self-attention at one
+// resolution (section 3). The generator has conditional batch norm, the discriminator a projection of the class (Miyato
+// & Koyama 2018).
+//
+//   noise [B, noise_size], classes [B] -> generator -> images [B, size, size, 3] -> discriminator -> scores [B]
 #pragma once
 
 #include <cstdint>
@@ -22,23 +25,23 @@ namespace attend::models {
 
 struct SaganConfig {
   std::int64_t noise_size = 128;
-  // Of the 4 x 4 places the generator starts with, and of each stage, which doubles height and width.
+  // Widths of the 4 x 4 grid the generator starts with, and of each stage, which doubles height and width.
   std::vector<std::int64_t> generator_widths = {256, 256, 256, 256};
-  // Of the discriminator's stages, of which the first ones halve height and width.
+  // Widths of the discriminator's stages. The first ones halve height and width.
   std::vector<std::int64_t> discriminator_widths = {128, 128, 128, 128};
   std::int64_t discriminator_halvings = 2;
-  // Behind which stage of the generator there is attention, 1 being the first; the discriminator has it at the same
-  // resolution. 0: neither has any.
+  // Attention follows this stage of the generator, 1 being the first. The discriminator has it at the same resolution.
+  // 0 means that neither has any.
   std::int64_t attention_stage = 2;
   std::vector<std::string> labels = {};
 
   std::int64_t stages() const { return static_cast<std::int64_t>(generator_widths.size()) - 1; }
   std::int64_t image_size() const { return std::int64_t{4} << stages(); }
   std::int64_t classes() const { return static_cast<std::int64_t>(labels.size()); }
-  // The discriminator's stage behind which attention is; 0: none.
+  // The stage of the discriminator that attention follows; 0 means none.
   std::int64_t discriminator_attention_stage() const { return attention_stage == 0 ? 0 : stages() - attention_stage; }
 
-  // By the keys of config.json, with generator_widths and discriminator_widths, which are lists.
+  // Field names follow config.json. generator_widths and discriminator_widths are lists and are read apart.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("noise_size", noise_size, "numbers that a drawing is made of");
@@ -52,7 +55,8 @@ void check_config(const SaganConfig& config, std::string_view what);
 SaganConfig sagan_config(const Json& config, std::string_view what);
 Json sagan_json(const SaganConfig& config);
 
-// c2(relu(n2(c1(double(relu(n1(x)))))) + skip(double(x))
+// A block of the generator: c2(relu(n2(c1(double(relu(n1(x)))))) + skip(double(x)).
+// x [B, H, W, in] -> [B, 2·H, 2·W, out]
 class UpBlock {
  public:
   UpBlock(std::int64_t classes, std::int64_t in, std::int64_t out);
@@ -91,11 +95,12 @@ class Generator {
 };
 
 struct DownBlockConfig {
-  bool first = false;   // it reads pixels, which no relu is before
-  bool halves = false;  // the image's height and width
+  bool first = false;   // reads pixels, which must not pass a relu
+  bool halves = false;  // halves height and width
 };
 
-// c2(relu(c1(relu(x)))) + skip(x), of which 2 x 2 places each may be averaged.
+// A block of the discriminator: c2(relu(c1(relu(x)))) + skip(x), then perhaps the mean of 2 x 2 places. x [B, H, W, in]
+// -> [B, H, W, out] or [B, H/2, W/2, out]
 class DownBlock {
  public:
   DownBlock(std::int64_t in, std::int64_t out, const DownBlockConfig& config);
@@ -109,7 +114,7 @@ class DownBlock {
  private:
   DownBlockConfig config_;
   nn::SpectralConv2d convolution1_, convolution2_;
-  std::optional<nn::SpectralConv2d> skip_;  // x itself where it has the right shape
+  std::optional<nn::SpectralConv2d> skip_;  // absent where x already has the right shape
 };
 
 class Discriminator {
@@ -140,11 +145,11 @@ class Sagan {
   const SaganConfig& config() const { return config_; }
   const Generator& generator() const { return generator_; }
   const Discriminator& discriminator() const { return discriminator_; }
-  // By their names in files, which say whose they are.
+  // Parameters by their names in files; the prefix says which network they belong to.
   std::vector<nn::Parameters::Entry> generator_parameters();
   std::vector<nn::Parameters::Entry> discriminator_parameters();
 
-  // How the generator's attention, if it has any, lies over a drawing.
+  // How the generator's attention, if any, lies over a generated image.
   std::vector<AttentionPlace> attention_places() const;
 
   template <class Visitor>
@@ -158,8 +163,8 @@ class Sagan {
   Discriminator discriminator_;
 };
 
-// A batch's losses (hinge), in the pass of noise. The discriminator sees real and drawn images in one batch, of the
-// same classes.
+// Hinge losses of a batch, [1], in the pass of noise. The discriminator sees real and generated images of the same
+// classes in one batch.
 Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes);
 Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes);
 

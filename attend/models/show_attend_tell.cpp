@@ -1,3 +1,4 @@
+// Show, Attend and Tell (Xu et al. 2015): an LSTM that attends to regions of the image before each word.
 #include "attend/models/show_attend_tell.h"
 
 #include <cmath>
@@ -28,7 +29,7 @@ void check_config(const ShowAttendTellConfig& config, std::string_view what) {
              config.vocabulary * (config.width + config.hidden) + 4 * config.hidden * (config.width + config.hidden));
 }
 
-// Words enter with unit variance.
+// Word embeddings start with unit variance.
 ShowAttendTell::ShowAttendTell(const ShowAttendTellConfig& config, std::int64_t regions)
     : config_((check_config(config, "show-attend-tell"), config)),
       initial_hidden_(regions, config.hidden),
@@ -51,38 +52,42 @@ std::vector<nn::Parameters::Entry> ShowAttendTell::parameters() {
 
 ShowAttendTell::Memory ShowAttendTell::read(const Tensor& regions) const {
   check(regions.rank() == 3, "show-attend-tell: regions are {}, not [B, S, C]", regions.shape());
-  return {key_(regions), regions};
+  return {key_(regions), regions};  // [B, S, A], [B, S, C]
 }
 
 RecurrentState ShowAttendTell::begin(const Tensor& regions) const {
-  const Tensor mean = ops::mean(regions, 1);
+  const Tensor mean = ops::mean(regions, 1);  // [B, C]
+  // Section 3.1.2: the first state is predicted from the mean region, [B, H].
   return {initial_hidden_(mean, Activation::tanh), initial_cell_(mean, Activation::tanh)};
 }
 
 Tensor ShowAttendTell::look(const RecurrentState& state, const Memory& memory) const {
+  // Queries [B, rows / B, A]; scores and weights [B, rows / B, S] (equations 4 and 5).
   const Tensor queries = ops::linear(state.hidden, query_).reshape({memory.keys.dim(0), -1, config_.attention});
   return ops::softmax(ops::additive_scores(queries, memory.keys, score_.value.reshape({config_.attention})));
 }
 
 Tensor ShowAttendTell::context(const Tensor& weights, const RecurrentState& state, const Memory& memory) const {
   const std::int64_t rows = state.hidden.dim(0);
+  // Section 4.2: the weighted mean of the regions, [rows, C].
   const auto mean = [&](const Tensor& x) { return ops::matmul(x, memory.regions).reshape({rows, -1}); };
   if (config_.gate == "none") return mean(weights);
   const Tensor gate = gate_(state.hidden, Activation::sigmoid);  // [rows, 1] or [rows, C]
   if (config_.gate == "vector") return ops::multiply(mean(weights), gate);
-  // One number for each row: with the rows last it repeats over all others.
-  const Tensor columns = ops::permute(weights.reshape({rows, weights.dim(2)}), {1, 0});
+  // A scalar gate multiplies the weights instead of the wider context. With rows as the last axis it repeats over
+  // regions.
+  const Tensor columns = ops::permute(weights.reshape({rows, weights.dim(2)}), {1, 0});  // [S, rows]
   return mean(ops::permute(ops::multiply(columns, gate.reshape({rows})), {1, 0}).reshape(weights.shape()));
 }
 
 RecurrentState ShowAttendTell::advance(const Tensor& word, const Tensor& context, const RecurrentState& state) const {
-  const Tensor gates = cell_.gates(ops::concat({word, context}, 1));
+  const Tensor gates = cell_.gates(ops::concat({word, context}, 1));  // [rows, 4·H]
   const ops::RecurrentResult next =
       cell_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
   return {next.hidden, next.cell};
 }
 
-// Where a step attends depends on the state before it, so these go one by one.
+// Teacher forcing. Where a step attends depends on the state before it, so the steps run one by one.
 ShowAttendTell::Written ShowAttendTell::written(const Tensor& regions, const nn::Sequences& captions) const {
   const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);  // [B, T, W]
   const std::int64_t batch = words.dim(0), length = words.dim(1);
@@ -90,24 +95,25 @@ ShowAttendTell::Written ShowAttendTell::written(const Tensor& regions, const nn:
   RecurrentState state = begin(regions);
   std::vector<Tensor> states, attention_weights;
   for (std::int64_t t = 0; t < length; ++t) {
-    attention_weights.push_back(look(state, memory));  // [B, 1, S]
-    const Tensor word = ops::slice(words, 1, t, 1).reshape({batch, config_.width});
+    attention_weights.push_back(look(state, memory));                                // [B, 1, S]
+    const Tensor word = ops::slice(words, 1, t, 1).reshape({batch, config_.width});  // [B, W]
     state = advance(word, context(attention_weights.back(), state, memory), state);
-    states.push_back(state.hidden.reshape({batch, 1, config_.hidden}));
+    states.push_back(state.hidden.reshape({batch, 1, config_.hidden}));  // [B, 1, H]
   }
+  // States [B, T, H] and weights [B, T, S].
   Written result{ops::dropout(ops::concat(states, 1), config_.dropout), ops::concat(attention_weights, 1)};
   nn::show_attention_weights(kAttentionLabel, result.attention_weights, batch);
   return result;
 }
 
-// The mean over images and regions of (1 - sum of what all words gave the region)².
+// Equation 14: the mean over images and regions of (1 - the total weight that all words gave the region)².
 Tensor ShowAttendTell::doubly_stochastic_penalty(const Tensor& attention_weights, const Tensor& counted) const {
   const std::int64_t batch = attention_weights.dim(0), length = attention_weights.dim(1);
-  const Tensor words = counted.reshape({batch, 1, length});
+  const Tensor words = counted.reshape({batch, 1, length});                                           // [B, 1, T]
   const Tensor sums = ops::matmul(words, ops::cast(attention_weights, DType::f32)).reshape({-1, 1});  // [B·S, 1]
   const Tensor one = like(sums, {1});
   one.backend().fill(one, 1);
-  const Tensor missing = ops::add(ops::scale(sums, -1), one);
+  const Tensor missing = ops::add(ops::scale(sums, -1), one);  // [B·S, 1]
   return ops::mean(ops::multiply(missing, missing).reshape({sums.dim(0)}), 0);
 }
 
@@ -130,7 +136,7 @@ Tensor ShowAttendTell::step(const Tensor& tokens, const Memory& memory, Recurren
   const Tensor weights = look(state, memory);  // [B, group, S]
   nn::show_attention_weights(kAttentionLabel, weights, state.hidden.dim(0));
   state = advance(embedding_(tokens).flat_rows(), context(weights, state, memory), state);
-  return output_(state.hidden);
+  return output_(state.hidden);  // [rows, V]
 }
 
 }  // namespace attend::models

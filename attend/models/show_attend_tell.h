@@ -1,8 +1,11 @@
-// "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention" (Xu et al. 2015), with soft attention:
-// before each word an LSTM attends to the regions of the image anew, by the small network of Bahdanau et al.
-// 2015. A gate says how much of what it sees counts (section 4.2.1: one number; or one for each channel, or none), and
-// over a whole caption every region shall be looked at as much as any other ("doubly stochastic attention", equation
-// 14).
+// "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention" (Xu et al. 2015), with soft attention
+// (section 4.2). Before each word an LSTM attends to the regions of the image, scored by the small network of Bahdanau
+// et al. 2015. A gate scales the result (section 4.2.1): one number, one per channel, or none. A penalty asks that a
+// caption attends to all regions equally in total ("doubly stochastic attention", equation 14).
+//
+//   regions [B, S, C];   captions [B, T] -> words [B, T, W] -> LSTM with attention -> [B, T, H] -> logits [B, T, V]
+//
+// W is the width of an embedding, H that of the recurrent state, A that of the scoring network.
 #pragma once
 
 #include <array>
@@ -47,7 +50,7 @@ class ShowAttendTell : public CaptionDecoder {
  public:
   static constexpr const char* kAttentionLabel = "decoder.attention";
 
-  // regions: their width.
+  // `regions` is the width of the encoder's regions.
   ShowAttendTell(const ShowAttendTellConfig& config, std::int64_t regions);
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
@@ -62,7 +65,7 @@ class ShowAttendTell : public CaptionDecoder {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const override;
   std::string attention_label() const override { return kAttentionLabel; }
 
-  // What the steps read of the images, computed once.
+  // What all steps read of the images, computed once.
   struct Memory {
     Tensor keys;     // [B, S, A]
     Tensor regions;  // [B, S, C]
@@ -74,7 +77,7 @@ class ShowAttendTell : public CaptionDecoder {
 
   struct Written {
     Tensor states;             // [B, T, H], for the output layer
-    Tensor attention_weights;  // [B, T, S]: where each word looked
+    Tensor attention_weights;  // [B, T, S]: the weights of each word
   };
   Written written(const Tensor& regions, const nn::Sequences& captions) const;
 
@@ -89,9 +92,11 @@ class ShowAttendTell : public CaptionDecoder {
 
  private:
   Tensor look(const RecurrentState& state, const Memory& memory) const;  // [B, rows / B, S]
-  // What it sees there, behind the gate, [rows, C].
+  // The gated context, [rows, C]: the weighted mean of the regions.
   Tensor context(const Tensor& weights, const RecurrentState& state, const Memory& memory) const;
+  // One LSTM step from word [rows, W] and context [rows, C].
   RecurrentState advance(const Tensor& word, const Tensor& context, const RecurrentState& state) const;
+  // Equation 14, [1]; counted f32 [B, T] is 0 over padding.
   Tensor doubly_stochastic_penalty(const Tensor& attention_weights, const Tensor& counted) const;
 
   ShowAttendTellConfig config_;

@@ -1,3 +1,4 @@
+// Show and Tell (Vinyals et al. 2015): an LSTM that reads the image as its first input.
 #include "attend/models/show_tell.h"
 
 #include "attend/base/error.h"
@@ -19,7 +20,7 @@ void check_config(const ShowTellConfig& config, std::string_view what) {
              config.vocabulary * (config.width + config.hidden) + 4 * config.hidden * (config.width + config.hidden));
 }
 
-// Words enter with unit variance.
+// Word embeddings start with unit variance.
 ShowTell::ShowTell(const ShowTellConfig& config, std::int64_t regions)
     : config_((check_config(config, "show-tell"), config)),
       image_(regions, config.width),
@@ -37,17 +38,18 @@ std::vector<nn::Parameters::Entry> ShowTell::parameters() {
 
 Tensor ShowTell::see(const Tensor& regions) const {
   check(regions.rank() == 3, "show-tell: regions are {}, not [B, S, C]", regions.shape());
-  return image_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});
+  return image_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});  // [B, 1, W]
 }
 
 RecurrentState ShowTell::begin(const Tensor& regions) const {
-  const ops::RecurrentResult seen = cell_.run(cell_.gates(see(regions)), {});
+  const ops::RecurrentResult seen = cell_.run(cell_.gates(see(regions)), {});  // [B, H]
   return {seen.hidden, seen.cell};
 }
 
 Tensor ShowTell::decode(const Tensor& regions, const nn::Sequences& captions) const {
   const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);                    // [B, T, W]
   const Tensor states = cell_.run(cell_.gates(ops::concat({see(regions), words}, 1)), {}).states;  // [B, 1 + T, H]
+  // The first state has read only the image and predicts nothing: [B, T, H] remain.
   return ops::dropout(ops::slice(states, 1, 1, words.dim(1)), config_.dropout);
 }
 
@@ -67,7 +69,7 @@ Tensor ShowTell::step(const Tensor& tokens, const Memory&, RecurrentState& state
   const ops::RecurrentResult next =
       cell_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
   state = {next.hidden, next.cell};
-  return output_(state.hidden);
+  return output_(state.hidden);  // [rows, V]
 }
 
 }  // namespace attend::models

@@ -1,5 +1,9 @@
-// "Show and Tell: A Neural Image Caption Generator" (Vinyals et al. 2015): an LSTM that sees the image once, as if it
-// were the first word, and has to remember it. Without attention: what show_attend_tell.h is measured against.
+// "Show and Tell: A Neural Image Caption Generator" (Vinyals et al. 2015, section 3.1): an LSTM reads the image once,
+// as its first input, and must remember it. It has no attention and is the baseline for show_attend_tell.h.
+//
+//   regions [B, S, C] -> mean -> [B, 1, W];   captions [B, T] -> [B, T, W];   LSTM -> states [B, T, H] -> [B, T, V]
+//
+// W is the width of an embedding, H that of the recurrent state.
 #pragma once
 
 #include <array>
@@ -36,7 +40,7 @@ void check_config(const ShowTellConfig& config, std::string_view what);
 
 class ShowTell : public CaptionDecoder {
  public:
-  // regions: their width.
+  // `regions` is the width of the encoder's regions.
   ShowTell(const ShowTellConfig& config, std::int64_t regions);
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
@@ -50,7 +54,7 @@ class ShowTell : public CaptionDecoder {
   std::string attention_label() const override { return ""; }
   Tensor summary(const Tensor& regions) const override { return see(regions); }
 
-  // What it knows before the first word.
+  // The state after reading the image, before the first word: [B, H].
   RecurrentState begin(const Tensor& regions) const;
   struct Memory {
     std::array<Tensor*, 0> parts() { return {}; }
@@ -65,7 +69,7 @@ class ShowTell : public CaptionDecoder {
   }
 
  private:
-  Tensor see(const Tensor& regions) const;  // [B, 1, W]: the image as a word
+  Tensor see(const Tensor& regions) const;  // [B, 1, W]: the image in the space of words
 
   ShowTellConfig config_;
   nn::Linear image_;

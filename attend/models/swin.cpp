@@ -1,3 +1,5 @@
+// Swin (Liu et al. 2021, section 3): reading its config.json, and the forward pass. w is the side of a window, T = w·w
+// its places.
 #include "attend/models/swin.h"
 
 #include <fmt/core.h>
@@ -21,14 +23,14 @@ namespace attend::models {
 
 namespace {
 
-// The scores of a window of w x w places are w⁴ numbers for each head.
+// Limits memory: the scores of a window of w x w places are w⁴ numbers per head.
 constexpr std::int64_t kLargestWindow = 64;
 
 nn::LinearConfig linear(const SwinConfig& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
 }
 
-// Rows and columns of zeros at the bottom and the right of images [B, H, W, C].
+// Pads [B, H, W, C] with zeros at the bottom and the right to [B, height, width, C].
 Tensor padded(const Tensor& x, std::int64_t height, std::int64_t width) {
   Tensor y = x;
   for (const auto& [axis, size] : {std::pair{1, height}, {2, width}}) {
@@ -176,21 +178,26 @@ SwinLayer::SwinLayer(const SwinConfig& config, std::int64_t stage, std::int64_t 
 
 Tensor SwinLayer::attend(const Tensor& x) const {
   const auto& [side, window, size, distances, hidden] = windows_;
-  Tensor grid = padded(x.reshape({x.dim(0), side, side, x.width()}), size, size);
+  Tensor grid = padded(x.reshape({x.dim(0), side, side, x.width()}), size, size);  // [B, size, size, C]
+  // A cyclic shift (figure 4) moves the cut by half a window, and the number of windows stays the same.
   if (shift_ > 0) grid = ops::roll(grid, {{1, -shift_}, {2, -shift_}});
-  Tensor bias = ops::relative_position_bias(distances_, distances.beside(x));  // [1, heads, T, T]
+  Tensor bias = ops::relative_position_bias(distances_, distances.beside(x));  // [1, H, T, T]
+  // After a shift, places from opposite edges share a window; the mask keeps them apart: [windows, H, T, T].
   if (shift_ > 0) bias = ops::add(hidden->beside(x), bias.reshape({bias.dim(1), bias.dim(2), bias.dim(3)}));
+  // [B, size, size, C] -> [B·windows, T, C]
   const Tensor mixed = attention_(ops::window_partition(grid, window), {.bias = bias}).value;
-  grid = ops::window_reverse(mixed, window, size, size);
-  if (shift_ > 0) grid = ops::roll(grid, {{1, shift_}, {2, shift_}});
+  grid = ops::window_reverse(mixed, window, size, size);               // [B, size, size, C]
+  if (shift_ > 0) grid = ops::roll(grid, {{1, shift_}, {2, shift_}});  // undoes the shift
+  // The padding is cut off again: [B, side, side, C].
   if (size != side) grid = ops::slice(ops::slice(grid, 1, 0, side), 2, 0, side);
-  return grid.reshape(x.shape());
+  return grid.reshape(x.shape());  // [B, side², C]
 }
 
-// As the paper has it, layers are left out in both of their halves; transformers leaves out attention alone.
+// As in the authors' code, stochastic depth drops both sublayers; transformers drops attention alone.
 void SwinLayer::operator()(nn::Residual& stream) const {
   stream.through(Recompute::layer, [this](nn::Residual& x) {
-    x.add(drop_path(attend(norm1_(x).value()), drop_path_));
+    x.add(drop_path(attend(norm1_(x).value()), drop_path_));  // [B, side², C]
+    // [B, side², C] -> [B, side², hidden] -> [B, side², C]
     x.through(Recompute::feed_forward,
               [this](nn::Residual& y) { y.add(drop_path(feed_forward_(norm2_(y)), drop_path_)); });
   });
@@ -204,10 +211,10 @@ SwinMerging::SwinMerging(const SwinConfig& config, std::int64_t stage)
 
 Tensor SwinMerging::operator()(const Tensor& x) const {
   const std::int64_t B = x.dim(0), C = x.width(), half = divided_up(side_, 2);
-  const Tensor grid = padded(x.reshape({B, side_, side_, C}), 2 * half, 2 * half);
-  // Of four neighbours those of the left column come first.
+  const Tensor grid = padded(x.reshape({B, side_, side_, C}), 2 * half, 2 * half);  // [B, 2·half, 2·half, C]
+  // Of four neighbours those of the left column come first, as in the published weights: [B, half, half, 2, 2, C].
   const Tensor four = ops::permute(grid.reshape({B, half, 2, half, 2, C}), {0, 1, 3, 4, 2, 5});
-  return reduction_(norm_(four.reshape({B, half * half, 4 * C})));
+  return reduction_(norm_(four.reshape({B, half * half, 4 * C})));  // [B, half², 2·C]
 }
 
 SwinStage::SwinStage(const SwinConfig& config, std::int64_t stage) : dropout_(config.dropout) {
@@ -218,7 +225,7 @@ SwinStage::SwinStage(const SwinConfig& config, std::int64_t stage) : dropout_(co
 }
 
 Tensor SwinStage::operator()(const Tensor& x) const {
-  nn::Residual stream(x, {.dropout = dropout_});
+  nn::Residual stream(x, {.dropout = dropout_});  // [B, side², C]
   for (const SwinLayer& layer : layers_) layer(stream);
   return merging_ ? (*merging_)(stream.value()) : stream.value();
 }
@@ -241,20 +248,22 @@ std::string Swin::attention_label(std::int64_t stage, std::int64_t layer) {
 Tensor Swin::embed(const Tensor& pixels) const {
   check_images(pixels, size(), config_.channels);
   const std::int64_t side = config_.side_of(0), reached = side * config_.patch_size;
-  const Tensor grid = patches_(padded(pixels, reached, reached));  // [B, side, side, width]
+  const Tensor grid = patches_(padded(pixels, reached, reached));  // [B, side, side, C]
+  // Shape [B, side², C].
   return ops::dropout(patch_norm_(grid.reshape({grid.dim(0), side * side, config_.width})), config_.dropout);
 }
 
 Tensor Swin::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
-  Tensor x = embed(pixels);
+  Tensor x = embed(pixels);  // [B, side², C]
   if (hidden) hidden->push_back(x);
   for (const SwinStage& stage : stages_) {
-    x = stage(x);
+    x = stage(x);  // [B, ⌈side / 2⌉², 2·C], or unchanged in the last stage
     if (hidden) hidden->push_back(x);
   }
-  return norm_(x);
+  return norm_(x);  // [B, places, C]
 }
 
+// [B, places, C] -> [B, C]
 Tensor Swin::features(const Tensor& states) const { return ops::mean(states, 1); }
 
 std::vector<AttentionPlace> Swin::attention_places() const {

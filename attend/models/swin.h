@@ -1,6 +1,10 @@
-// "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al. 2021): attention inside of
-// windows, which every second layer cuts half a window further; between stages four neighbours become one place of
-// twice the width. Parameters have the names of Hugging Face's files.
+// "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al. 2021, section 3). Attention
+// runs inside windows; every second layer shifts them by half a window, so that neighbours meet (section 3.2). Between
+// stages four neighbours become one place of twice the width (section 3.1).
+//
+//   pixels [B, H, W, channels] -> patches [B, side², C] -> stage i: [B, (side / 2^i)², 2^i·C] -> features [B, width]
+//
+// Sides are rounded up. Parameters carry the names of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +26,7 @@ namespace attend::models {
 
 struct SwinConfig {
   std::int64_t image_size = 224, patch_size = 4, channels = 3;
-  std::int64_t width = 96;  // of the first stage; each of the others has twice that of the one before
+  std::int64_t width = 96;  // width of the first stage; each stage doubles it
   std::vector<std::int64_t> depths = {2, 2, 6, 2}, heads = {3, 6, 12, 24};
   std::int64_t window = 7;
   float feed_forward = 4;
@@ -30,7 +34,7 @@ struct SwinConfig {
   float dropout = 0, attention_dropout = 0, drop_path = 0.1f;
   float norm_eps = 1e-5f, init_deviation = 0.02f;
 
-  std::string architecture = {};  // "SwinForImageClassification"
+  std::string architecture = {};  // for example "SwinForImageClassification"
   std::vector<std::string> labels = {};
   ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
@@ -38,13 +42,13 @@ struct SwinConfig {
   std::int64_t layers() const;
   std::int64_t width_of(std::int64_t stage) const { return width << stage; }
   std::int64_t hidden_of(std::int64_t stage) const;
-  std::int64_t side_of(std::int64_t stage) const;  // of its grid of places
-  // A window that is no smaller than the grid is the grid, and is not shifted. The table of distances shrinks with it,
-  // as in the authors' code and in timm; transformers keeps a table of the full window, and then cannot run.
+  std::int64_t side_of(std::int64_t stage) const;  // places along one side of the stage's grid
+  // A window as large as the grid covers it, and is not shifted. The table of distances shrinks with it, as in the
+  // authors' code and in timm. transformers keeps a table of the full window, and then cannot run.
   std::int64_t window_of(std::int64_t stage) const;
   std::int64_t shift_of(std::int64_t stage, std::int64_t layer) const;
 
-  // By the keys of config.json, where depths and num_heads are lists besides.
+  // Field names follow config.json. depths and num_heads are lists and are read apart.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("image_size", image_size, "height and width of the images");
@@ -67,16 +71,16 @@ void check_config(const SwinConfig& config, std::string_view what);
 SwinConfig swin_config(const Json& config, std::string_view what);
 Json swin_json(const SwinConfig& config);
 
-// What the layers of a stage have in common.
+// What the layers of a stage share.
 struct SwinWindows {
   SwinWindows(const SwinConfig& config, std::int64_t stage);
   std::int64_t side, window;
-  std::int64_t padded;                          // the side up to a multiple of the window
-  nn::FixedTable<std::int32_t> distances;       // the row of the table for each pair of places of a window
-  std::optional<nn::FixedTable<float>> hidden;  // what shifted windows must not see; none where nothing is shifted
+  std::int64_t padded;                          // the side, rounded up to a multiple of the window
+  nn::FixedTable<std::int32_t> distances;       // [T·T]: row of the bias table for each pair of places
+  std::optional<nn::FixedTable<float>> hidden;  // mask of shifted windows, [windows, H, T, T]
 };
 
-// x + attention(norm(x)) inside of windows, then x + feed_forward(norm(x)).
+// Equation 3: x + attention(norm(x)) inside windows, then x + feed_forward(norm(x)). x stays [B, side², C].
 class SwinLayer {
  public:
   SwinLayer(const SwinConfig& config, std::int64_t stage, std::int64_t index, const SwinWindows& windows);
@@ -89,20 +93,20 @@ class SwinLayer {
   }
 
  private:
-  // x [B, side · side, C] -> the same shape.
+  // Windowed attention: x [B, side², C] -> [B, side², C].
   Tensor attend(const Tensor& x) const;
 
   nn::LayerNorm norm1_, norm2_;
   nn::SelfAttention attention_;
-  nn::Parameter distances_;  // [(2 · window - 1)², heads]
+  nn::Parameter distances_;  // [(2 · window - 1)², H]: relative position bias
   nn::FeedForward feed_forward_;
   SwinWindows windows_;
   std::int64_t shift_;
   float drop_path_;
 };
 
-// Four neighbours side by side, their norm, and a projection to twice the width: [B, side · side, C] ->
-// [B, ⌈side / 2⌉², 2 C].
+// Patch merging (section 3.1): four neighbours are concatenated, normalised and projected to twice the width. [B,
+// side², C] -> [B, ⌈side / 2⌉², 2·C]
 class SwinMerging {
  public:
   SwinMerging(const SwinConfig& config, std::int64_t stage);
@@ -118,6 +122,7 @@ class SwinMerging {
   nn::Linear reduction_;
 };
 
+// Layers on one grid, then patch merging: [B, side², C] -> [B, ⌈side / 2⌉², 2·C], or unchanged in the last stage.
 class SwinStage {
  public:
   SwinStage(const SwinConfig& config, std::int64_t stage);
@@ -131,9 +136,10 @@ class SwinStage {
  private:
   float dropout_;
   std::vector<SwinLayer> layers_;
-  std::optional<SwinMerging> merging_;  // of all stages but the last
+  std::optional<SwinMerging> merging_;  // absent in the last stage
 };
 
+// The body: everything but the classifier.
 class Swin {
  public:
   using Config = SwinConfig;
@@ -144,11 +150,12 @@ class Swin {
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
   std::int64_t width() const { return config_.width_of(config_.stages() - 1); }
 
-  // pixels [B, H, W, C] -> patches [B, side · side, width of the first stage].
+  // pixels [B, H, W, channels] -> patches [B, side², C of the first stage].
   Tensor embed(const Tensor& pixels) const;
-  // The last stage's, after the last norm. hidden gets the patches and what each stage hands on.
+  // States of the last stage after the last norm, [B, places, C]. hidden receives the patches and the output of each
+  // stage.
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // The mean of the places, [B, width].
+  // The mean over all places, [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
   static std::string attention_label(std::int64_t stage, std::int64_t layer);

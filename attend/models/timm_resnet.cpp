@@ -1,3 +1,4 @@
+// timm's names for ResNets and for their parameters.
 #include "attend/models/timm_resnet.h"
 
 #include <fmt/core.h>
@@ -25,14 +26,14 @@ constexpr Architecture kArchitectures[] = {{"resnet18", true, {2, 2, 2, 2}},    
                                            {"resnet101", false, {3, 4, 23, 3}}, {"resnet152", false, {3, 8, 36, 3}},
                                            {"resnet200", false, {3, 24, 36, 3}}};
 
-// Takes `word` off the front of name; false where it does not begin so.
+// Removes `word` from the front of name; false if name does not begin with it.
 bool take(std::string_view& name, std::string_view word) {
   if (!name.starts_with(word)) return false;
   name.remove_prefix(word.size());
   return true;
 }
 
-// The same of a number and the dot behind it.
+// The same for a number and the dot after it.
 std::optional<std::int64_t> take_number(std::string_view& name) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -41,6 +42,7 @@ std::optional<std::int64_t> take_number(std::string_view& name) {
   return number;
 }
 
+// The name of a parameter inside a block; empty if it is none.
 std::optional<std::string> block_name(std::string_view name) {
   if (!take(name, "encoder.stages.")) return std::nullopt;
   const auto stage = take_number(name);

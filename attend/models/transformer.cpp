@@ -1,3 +1,5 @@
+// The forward pass of the Transformer (Vaswani et al. 2017, section 3). Shapes at the right margin are those of padded
+// batches.
 #include "attend/models/transformer.h"
 
 #include <fmt/core.h>
@@ -26,6 +28,7 @@ Activation activation_named(const std::string& name, std::string_view what = kTr
   fail("{}: unknown activation '{}'; there are relu, gelu, gelu_tanh and silu", what, name);
 }
 
+// The label names the layer for probes; a decoder position attends only to earlier ones, so its window is causal.
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
   const bool decoder = std::string_view(stack) == "decoder";
   return {config.width, decoder ? config.heads_of_decoder() : config.heads, config.attention_dropout,
@@ -56,6 +59,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check_heads(what, config.width, config.heads_of_decoder());
   check_rate(what, "dropout", config.dropout);
   check_rate(what, "attention_dropout", config.attention_dropout);
+  // Separate embeddings are three tables: source, target and output. A decoder layer has two attentions.
   const ModelSize encoder{.rows = config.vocabulary * (config.shared_embeddings ? 1 : 3) + config.max_length,
                           .width = config.width,
                           .layers = config.encoder_layers,
@@ -76,8 +80,10 @@ EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
       norm2_(config.width) {}
 
 void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
+  // Section 3.1. With recomputation, only the layer's input is kept and the layer runs again during backward.
   stream.through(Recompute::layer, [this, mask](nn::Residual& x) {
-    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask); });
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask); });  // [B, S, C]
+    // [B, S, C] -> [B, S, hidden] -> [B, S, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm2_, feed_forward_); });
   });
 }
@@ -93,12 +99,14 @@ DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
 void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
                               const nn::LayerCache& cache) const {
   stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
-    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, cache); });
-    x.sublayer(norm2_, [&](const auto& in) { return cross_attention_(in, memory); });
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, cache); });  // [B, T, C]
+    x.sublayer(norm2_, [&](const auto& in) { return cross_attention_(in, memory); });      // [B, T, C]
+    // [B, T, C] -> [B, T, hidden] -> [B, T, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm3_, feed_forward_); });
   });
 }
 
+// All tables exist as descriptions; only those that visit() names get memory.
 Transformer::Transformer(const TransformerConfig& config)
     : config_((check_config(config, kTransformerName), config)),
       embedding_(config.vocabulary, config.width),
@@ -111,43 +119,49 @@ Transformer::Transformer(const TransformerConfig& config)
       decoder_(config, config.decoder_layers) {}
 
 Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask) const {
-  nn::Residual stream = this->stream(source);
+  nn::Residual stream = this->stream(source);  // [B, S, C]
   for (const EncoderLayer& layer : encoder_.layers) layer(stream, mask);
-  return encoder_.finish(stream);
+  return encoder_.finish(stream);  // [B, S, C]
 }
 
 Tensor Transformer::decode(const Tensor& target, const DecodeOptions& reads) const {
-  nn::Residual stream = this->stream(target);
+  nn::Residual stream = this->stream(target);  // [B, T, C]
   nn::Memory memory = reads.memory;
   for (std::size_t i = 0; i < decoder_.layers.size(); ++i) {
+    // While generating, each layer reads keys and values that were projected once, [B, S, 2·C].
     if (!reads.keys_values.empty()) memory.keys_values = reads.keys_values[i];
     decoder_.layers[i](stream, reads.mask, memory, reads.reading.cache(i));
   }
-  return decoder_.finish(stream);
+  return decoder_.finish(stream);  // [B, T, C]
 }
 
 Tensor Transformer::embed(const nn::Sequences& sequences, Side side) const {
   const bool learned = config_.positions == "learned";
   check(learned || fixed_positions_.defined(), "transformer: place() was not called");
+  // Section 3.4: embeddings are multiplied by sqrt(C). Section 3.5: positions are added. Section 5.4: then dropout.
   const nn::Embedding& table = config_.shared_embeddings || side == Side::source ? embedding_ : target_embedding_;
   const ops::EmbeddingOptions options{
       .scale = config_.scaled_embeddings ? std::sqrt(static_cast<float>(config_.width)) : 1.0f,
       .positions = learned ? learned_positions_.value : fixed_positions_,
       .position_ids = sequences.positions};
-  return ops::dropout(table(sequences.ids, options), config_.dropout);
+  return ops::dropout(table(sequences.ids, options), config_.dropout);  // [.., C]
 }
 
+// [.., C] -> [.., V]
 Tensor Transformer::logits(const Tensor& decoded) const { return output_table().logits(decoded, output_bias_); }
 
+// The output layer and the loss are one op that makes the logits [.., V] in chunks. Only R-Drop needs all at once.
 ops::Loss Transformer::loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const {
   return loss_of(decoded, output_table(), output_bias_, labels, options);
 }
 
 Encoded Transformer::encode(const nn::Sequences& source) const {
+  // The mask hides padding from every source position.
   return {encode(embed(source, Side::source), mask_between(source, source)), source};
 }
 
 Tensor Transformer::decode(const Encoded& memory, const nn::Sequences& target) const {
+  // Teacher forcing: a target position reads itself and those before it, and all source positions that are not padding.
   return decode(embed(target, Side::target),
                 {.mask = causal_mask(target), .memory = {memory.states, {}, mask_between(target, memory.places)}});
 }
@@ -168,6 +182,7 @@ nn::CausalModel::Sizes Transformer::decoder_sizes() const {
 
 std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
   std::vector<Tensor> all;
+  // One tensor per layer, [B, S, 2·C].
   for (const DecoderLayer& layer : decoder_.layers) all.push_back(layer.keys_values(memory));
   return all;
 }
@@ -180,6 +195,7 @@ Tensor Transformer::read(const nn::Sequences& targets, std::span<const Tensor> k
                                                .reading = reading});
 }
 
+// The cross-attention of the last decoder layer is shown as the alignment of target and source.
 std::string Transformer::alignment_label() const {
   return config_.decoder_layers ? fmt::format("decoder.layers.{}.multihead_attn", config_.decoder_layers - 1) : "";
 }
@@ -203,7 +219,8 @@ std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view
   WindowSettings::check_written(settings, what);
   check(config.vocabulary > 0, "{}: 'vocabulary' is missing", what);
   check_config(config, what);
-  check_within(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);  // there is no other memory
+  // Without an encoder the decoder would have no memory to read.
+  check_within(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);
   return std::make_unique<Transformer>(config);
 }
 

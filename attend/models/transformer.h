@@ -1,4 +1,8 @@
 // "Attention Is All You Need" (Vaswani et al. 2017): the encoder-decoder of figure 1.
+//   source ids [B, S] -> embed -> [B, S, C] -> encoder -> memory [B, S, C]
+//   target ids [B, T] -> embed -> [B, T, C] -> decoder, which reads the memory -> [B, T, C] -> logits [B, T, V]
+// Packed batches have no padding: their tensors are [rows, C] where these comments say [B, S, C] or [B, T, C].
+// Parameters carry the names of torch.nn.Transformer.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +26,23 @@
 namespace attend::models {
 
 struct TransformerConfig {
-  std::int64_t vocabulary = 0;  // 0: the stacks alone, as torch.nn.Transformer
+  std::int64_t vocabulary = 0;  // 0 builds the stacks without embeddings, as torch.nn.Transformer does
   std::int64_t width = 512, heads = 8, hidden = 2048;
   std::int64_t encoder_layers = 6, decoder_layers = 6;
   std::int64_t max_length = 256;
   float dropout = 0.1f, attention_dropout = 0;
-  bool pre_norm = false;    // the paper: post-norm
-  bool final_norm = false;  // a norm after each stack: needed by pre-norm, and what torch.nn.Transformer has
+  bool pre_norm = false;    // the paper uses post-norm
+  bool final_norm = false;  // adds a norm after each stack, as torch.nn.Transformer does; pre-norm needs it
   std::string positions = "sinusoidal";
   std::string activation = "relu";
   bool shared_embeddings = true;
-  // Where Marian's models (OPUS-MT) differ from the paper's.
+  // These settings cover Marian's models (OPUS-MT), which differ from the paper here.
   bool scaled_embeddings = true, output_bias = false;
   std::int64_t decoder_heads = 0, decoder_hidden = 0;
   std::string start_token = "<s>";
-  WindowSettings window = {};  // of self-attention in both stacks
+  WindowSettings window = {};  // limits self-attention in both stacks
 
+  // A decoder setting of 0 means that the decoder uses the encoder's value.
   std::int64_t heads_of_decoder() const { return decoder_heads != 0 ? decoder_heads : heads; }
   std::int64_t hidden_of_decoder() const { return decoder_hidden != 0 ? decoder_hidden : hidden; }
 
@@ -69,6 +74,8 @@ struct TransformerConfig {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const TransformerConfig& config, std::string_view what);
 
+// Figure 1, left: self-attention, then the feed-forward network, each inside a residual connection with a norm.
+// The stream stays [B, S, C].
 class EncoderLayer {
  public:
   EncoderLayer(const TransformerConfig& config, int index);
@@ -84,12 +91,14 @@ class EncoderLayer {
   nn::LayerNorm norm1_, norm2_;
 };
 
+// Figure 1, right: causal self-attention, attention to the encoder's states, then the feed-forward network.
+// The stream stays [B, T, C]; the memory is [B, S, C].
 class DecoderLayer {
  public:
   DecoderLayer(const TransformerConfig& config, int index);
   void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
                   const nn::LayerCache& cache) const;
-  // What of a memory is the same at every step: nn::Memory::keys_values.
+  // Keys and values of the memory, [B, S, 2·C]. They are the same at every decoding step, so they are computed once.
   Tensor keys_values(const Tensor& memory) const { return cross_attention_.keys_values(memory); }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -122,6 +131,8 @@ struct Stack {
   }
 };
 
+// The whole model. Training calls encode() and decode(); generation calls start(), which decodes one position at a
+// time.
 class Transformer : public Seq2Seq, public nn::MemoryReader {
  public:
   explicit Transformer(const TransformerConfig& config);
@@ -130,9 +141,9 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   // The stacks, on embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
   Tensor encode(const Tensor& source, const AttentionMask& mask) const;
   struct DecodeOptions {
-    AttentionMask mask = {};  // among the targets
+    AttentionMask mask = {};  // applies among the targets
     nn::Memory memory = {};
-    std::span<const Tensor> keys_values = {};  // by layer, where they are kept instead of the memory's states
+    std::span<const Tensor> keys_values = {};  // one per layer, given instead of the memory's states
     nn::ForwardOptions reading = {};
   };
   Tensor decode(const Tensor& target, const DecodeOptions& reads) const;
@@ -140,6 +151,7 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
   enum class Side : std::uint8_t { source, target };
   Tensor embed(const nn::Sequences& sequences, Side side) const;
+  // States [.., C] times the output table give scores of all tokens, [.., V] (section 3.4).
   Tensor logits(const Tensor& decoded) const override;
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
@@ -157,6 +169,7 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   using Seq2Seq::start;
   std::string alignment_label() const override;
 
+  // These three let nn::MemoryDecoder generate with key-value caches.
   nn::CausalModel::Sizes decoder_sizes() const override;
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
@@ -178,10 +191,10 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   const nn::Embedding& output_table() const { return config_.shared_embeddings ? embedding_ : output_; }
 
   TransformerConfig config_;
-  nn::Embedding embedding_;  // of both sides and the output, unless they are separate
+  nn::Embedding embedding_;  // shared by both sides and the output, unless they are separate
   nn::Embedding target_embedding_, output_;
   nn::Parameter output_bias_, learned_positions_;
-  Tensor fixed_positions_;  // [max_length, C]; undefined when they are learned
+  Tensor fixed_positions_;  // [max_length, C]; undefined when positions are learned
   Stack<EncoderLayer> encoder_;
   Stack<DecoderLayer> decoder_;
 };

@@ -1,3 +1,4 @@
+// The Transformer as a caption decoder: its memory is the projected regions of the image with 2-d positions.
 #include "attend/models/transformer_captions.h"
 
 #include "attend/base/error.h"
@@ -11,6 +12,7 @@ namespace attend::models {
 
 namespace {
 
+// A Transformer without encoder layers: the image model is the encoder.
 TransformerConfig transformer(const TransformerCaptionsConfig& config, std::string_view what) {
   check_limited(what, "vocabulary", config.vocabulary, 1, limits::kLargestVocabulary);
   TransformerConfig result{.vocabulary = config.vocabulary,
@@ -47,6 +49,7 @@ void TransformerCaptions::place(Backend& backend, DType dtype, const Extent2& re
   const auto table = [&](std::int64_t count) {
     return download(nn::sinusoidal_positions(backend, count, half, DType::f32));
   };
+  // Positions [S, C] are built on the host, once per model.
   const std::vector<float> rows = table(regions.h), columns = table(regions.w);
   std::vector<float> all;
   for (std::int64_t y = 0; y < regions.h; ++y)
@@ -63,11 +66,11 @@ Tensor TransformerCaptions::memory(const Tensor& regions) const {
   check(places_.defined() && regions.rank() == 3 && regions.dim(1) == places_.dim(0),
         "captions: regions are {}, but the decoder was placed for {}", regions.shape(),
         places_.defined() ? places_.dim(0) : 0);
-  return transformer_.encode(ops::add(regions_(regions), places_), {});
+  return transformer_.encode(ops::add(regions_(regions), places_), {});  // [B, S, C]
 }
 
 Tensor TransformerCaptions::decode(const Tensor& regions, const nn::Sequences& captions) const {
-  return transformer_.decode(Encoded{memory(regions)}, captions);
+  return transformer_.decode(Encoded{memory(regions)}, captions);  // [B, T, C]
 }
 
 CaptionLoss TransformerCaptions::loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const {

@@ -1,5 +1,7 @@
-// The decoder of Vaswani et al. 2017 on the regions of an image instead of an encoder's states (as Cornia et al. 2020
-// and others have it): regions are projected to its width, get the place they have in the image, and are its memory.
+// The decoder of Vaswani et al. 2017 with regions of an image as its memory, as in Cornia et al. 2020. Regions are
+// projected to its width, and sinusoids of their row and column are added.
+//
+//   regions [B, S, region width] -> memory [B, S, C];   captions [B, T] -> states [B, T, C] -> logits [B, T, V]
 #pragma once
 
 #include <cstdint>
@@ -37,7 +39,7 @@ struct TransformerCaptionsConfig {
 
 class TransformerCaptions : public CaptionDecoder {
  public:
-  // regions: their width. what opens messages about the settings.
+  // `regions` is the width of the encoder's regions. `what` opens messages about the settings.
   TransformerCaptions(const TransformerCaptionsConfig& config, std::int64_t regions, std::string_view what);
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
@@ -57,12 +59,12 @@ class TransformerCaptions : public CaptionDecoder {
   }
 
  private:
-  Tensor memory(const Tensor& regions) const;  // [B, S, width]
+  Tensor memory(const Tensor& regions) const;  // [B, S, C]
 
   TransformerCaptionsConfig config_;
   nn::Linear regions_;
   Transformer transformer_;
-  Tensor places_;  // [S, width]: half of it says the row, half the column
+  Tensor places_;  // [S, C]: one half encodes the row, the other the column
 };
 
 }  // namespace attend::models

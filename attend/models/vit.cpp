@@ -1,3 +1,4 @@
+// ViT and DeiT (Dosovitskiy et al. 2020, section 3.1): reading their config.json, and the forward pass.
 #include "attend/models/vit.h"
 
 #include <fmt/core.h>
@@ -29,21 +30,21 @@ ViTFamily family_named(const Json& json, std::string_view what) {
   fail("{}: 'model_type' must be vit, deit or vit_conv, not {}", what, found == json.end() ? "missing" : found->dump());
 }
 
-// How often the stem halves the image.
+// The stem halves the image this many times: the binary logarithm of the patch size.
 std::int64_t halvings(const ViTConfig& config) {
   std::int64_t count = 0;
   for (std::int64_t size = config.patch_size; size > 1; size /= 2) ++count;
   return count;
 }
 
-// A token [1, 1, C] in front of every image: [B, 1, C].
+// Repeats a learned token [1, 1, C] for every image: [B, 1, C]. As an embedding its gradient is the sum over the batch.
 Tensor repeated(const nn::Parameter& token, const Tensor& patches) {
   const Tensor zeros = like(patches, {patches.dim(0), 1}, DType::i32);
   patches.backend().fill(zeros, 0);
   return ops::embedding(zeros, token.value.reshape({1, patches.width()}));
 }
 
-// Of the image's token number i, [B, C].
+// The state of token i of every image, [B, C].
 Tensor token_state(const Tensor& states, std::int64_t i) {
   return ops::slice(states, 1, i, 1).reshape({states.dim(0), states.width()});
 }
@@ -77,7 +78,8 @@ ViTConfig vit_config(const Json& json, std::string_view what) {
   ViTConfig config{.family = family_named(json, what)};
   read_known_fields(config, square_sizes(json, {"image_size", "patch_size"}, what), what);
   require_flag(json, "qkv_bias", true, what);
-  // Keys of models that are computed otherwise (DINOv2, registers), should a file call itself a ViT all the same.
+  // Some files call themselves a ViT although their models compute something else (DINOv2, registers). These keys
+  // reveal them.
   for (const char* key : {"layerscale_value", "layer_scale_init_value", "num_register_tokens", "use_swiglu_ffn"})
     require_unset(json, key, what);
   config.architecture = architecture_of(json, what);
@@ -120,7 +122,8 @@ ViTLayer::ViTLayer(const ViTConfig& config, std::int64_t index)
 
 void ViTLayer::operator()(nn::Residual& stream) const {
   stream.through(Recompute::layer, [this](nn::Residual& x) {
-    x.add(drop_path(attention_(norm1_(x), {}), drop_path_));
+    x.add(drop_path(attention_(norm1_(x), {}), drop_path_));  // [B, 1 + P, C]
+    // [B, 1 + P, C] -> [B, 1 + P, hidden] -> [B, 1 + P, C]
     x.through(Recompute::feed_forward,
               [this](nn::Residual& y) { y.add(drop_path(feed_forward_(norm2_(y)), drop_path_)); });
   });
@@ -141,8 +144,9 @@ ConvolutionStem::ConvolutionStem(const ViTConfig& config) : projection_(config.w
 
 Tensor ConvolutionStem::operator()(const Tensor& pixels) const {
   Tensor x = pixels;
+  // After the first convolution each one halves height and width.
   for (std::size_t i = 0; i < convolutions_.size(); ++i) x = ops::relu(norms_[i](convolutions_[i](x)));
-  return projection_(x);
+  return projection_(x);  // [B, side, side, C]
 }
 
 ViT::ViT(const ViTConfig& config)
@@ -164,23 +168,25 @@ std::string ViT::attention_label(std::int64_t layer) { return fmt::format("layer
 
 Tensor ViT::embed(const Tensor& pixels) const {
   check_images(pixels, size(), config_.channels);
-  const Tensor grid = config_.convolutional() ? stem_(pixels) : patches_(pixels);  // [B, side, side, width]
-  const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});
+  const Tensor grid = config_.convolutional() ? stem_(pixels) : patches_(pixels);  // [B, side, side, C]
+  const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});           // [B, P, C]
+  // Tokens stand before the patches: [B, tokens + P, C].
   const Tensor all =
       config_.distilled()
           ? ops::concat({repeated(class_token_, patches), repeated(distillation_token_, patches), patches}, 1)
           : ops::concat({repeated(class_token_, patches), patches}, 1);
+  // Learned positions are the same for every image: [B, tokens + P, C].
   return ops::dropout(ops::add(all, positions_.value.reshape({all.dim(1), config_.width})), config_.dropout);
 }
 
 Tensor ViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
-  nn::Residual stream(embed(pixels), {.dropout = config_.dropout});
+  nn::Residual stream(embed(pixels), {.dropout = config_.dropout});  // [B, tokens + P, C]
   if (hidden) hidden->push_back(stream.value());
   for (const ViTLayer& layer : layers_) {
     layer(stream);
     if (hidden) hidden->push_back(stream.value());
   }
-  return norm_(stream).value();
+  return norm_(stream).value();  // [B, tokens + P, C]
 }
 
 Tensor ViT::features(const Tensor& states) const { return token_state(states, 0); }
@@ -204,13 +210,13 @@ ViTClassifier::ViTClassifier(const ViTConfig& config)
 
 Tensor ViTClassifier::features(const Tensor& states) const {
   if (!body_.config().with_teacher()) return body_.features(states);
-  return ops::concat({token_state(states, 0), token_state(states, 1)}, 1);
+  return ops::concat({token_state(states, 0), token_state(states, 1)}, 1);  // [B, 2·C]
 }
 
 Tensor ViTClassifier::scores(const Tensor& features) const {
   if (!body_.config().with_teacher()) return head_(features);
-  const auto [own, taught] = ops::split<2>(features);
-  return ops::scale(ops::add(head_(own), teacher_head_(taught)), 0.5f);
+  const auto [own, taught] = ops::split<2>(features);                    // [B, C] each
+  return ops::scale(ops::add(head_(own), teacher_head_(taught)), 0.5f);  // [B, labels]
 }
 
 }  // namespace attend::models

@@ -1,8 +1,11 @@
-// "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020): an image is cut into patches, each becomes a token by one
-// projection, and a Transformer encoder reads them behind a token of its own, whose last state is the image's.
-// DeiT (Touvron et al. 2020) is the same with a second such token, which learns from a teacher. Parameters have the
-// names of Hugging Face's files. With a convolutional stem (Xiao et al. 2021), ours alone, a few convolutions of 3 x 3
-// make the grid of tokens instead.
+// "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020, section 3.1). An image is cut into patches, and one
+// projection turns each patch into a token. A Transformer encoder reads a class token and the patches; the last state
+// of the class token represents the image. DeiT (Touvron et al. 2020) adds a second such token, which learns from a
+// teacher. A convolutional stem (Xiao et al. 2021) may replace the patch projection; files of that kind are our own.
+//
+//   pixels [B, H, W, channels] -> embed -> [B, 1 + P, C] -> L layers -> states [B, 1 + P, C] -> features [B, C]
+//
+// P counts patches; DeiT has 2 + P tokens. Parameters carry the names of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +37,17 @@ struct ViTConfig {
   float dropout = 0, attention_dropout = 0, drop_path = 0;
   float norm_eps = 1e-12f, init_deviation = 0.02f;
 
-  std::string architecture = {};  // "ViTForImageClassification"
+  std::string architecture = {};  // for example "ViTForImageClassification"
   std::vector<std::string> labels = {};
   ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   bool distilled() const { return family == ViTFamily::deit; }
   bool convolutional() const { return family == ViTFamily::vit_conv; }
   bool with_teacher() const { return architecture == "DeiTForImageClassificationWithTeacher"; }
-  std::int64_t side() const { return image_size / patch_size; }  // of the grid of patches
-  std::int64_t tokens() const { return distilled() ? 2 : 1; }    // in front of the patches
+  std::int64_t side() const { return image_size / patch_size; }  // patches along one side of the image
+  std::int64_t tokens() const { return distilled() ? 2 : 1; }    // tokens before the patches: class, and teacher
 
-  // By the keys of config.json.
+  // Field names follow config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
     v("image_size", image_size, "height and width of the images");
@@ -68,7 +71,7 @@ void check_config(const ViTConfig& config, std::string_view what);
 ViTConfig vit_config(const Json& config, std::string_view what);
 Json vit_json(const ViTConfig& config);
 
-// x + attention(norm(x)), then x + feed_forward(norm(x)).
+// A pre-norm layer (equations 2 and 3): x + attention(norm(x)), then x + feed_forward(norm(x)). x stays [B, 1 + P, C].
 class ViTLayer {
  public:
   ViTLayer(const ViTConfig& config, std::int64_t index);
@@ -85,8 +88,9 @@ class ViTLayer {
   float drop_path_;
 };
 
-// Convolution of 3 x 3, batch norm, relu: at the image's size first, then with a stride of 2 and twice the channels
-// until the grid is that of the patches; then a projection.
+// A stem of 3 x 3 convolutions, each with batch norm and relu. The first keeps the image's size. Each of the others
+// halves the grid and doubles the channels, until the grid is that of the patches. A projection ends it. pixels [B, H,
+// W, channels] -> [B, side, side, C]
 class ConvolutionStem {
  public:
   explicit ConvolutionStem(const ViTConfig& config);
@@ -102,6 +106,7 @@ class ConvolutionStem {
   nn::Linear projection_;
 };
 
+// The body: everything but the classifier.
 class ViT {
  public:
   using Config = ViTConfig;
@@ -111,11 +116,11 @@ class ViT {
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
   std::int64_t width() const { return config_.width; }
 
-  // pixels [B, H, W, C] -> tokens and patches with their positions, [B, tokens + patches, width].
+  // Equation 1: pixels [B, H, W, channels] -> tokens and patches plus their positions, [B, tokens + P, C].
   Tensor embed(const Tensor& pixels) const;
-  // After the last norm, the same shape.
+  // States after the last norm, [B, tokens + P, C]. hidden receives the embeddings and the output of every layer.
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // The state of the first token, [B, width].
+  // Equation 4: the state of the class token, [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
   static std::string attention_label(std::int64_t layer);
@@ -135,12 +140,13 @@ class ViT {
  private:
   ViTConfig config_;
   nn::Parameter class_token_, distillation_token_, positions_;
-  nn::Conv2d patches_;  // one of these
+  nn::Conv2d patches_;  // only one of patches_ and stem_ is used
   ConvolutionStem stem_;
   std::vector<ViTLayer> layers_;
   nn::LayerNorm norm_;
 };
 
+// The body with a classifier, or with two whose scores are averaged (DeiT, section 4).
 class ViTClassifier : public ImageModel {
  public:
   explicit ViTClassifier(const ViTConfig& config);
@@ -157,7 +163,7 @@ class ViTClassifier : public ImageModel {
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
     return body_.states(pixels, hidden);
   }
-  // With a teacher's head that of both tokens, side by side: [B, 2 · width].
+  // The class token's state, [B, C]. With a teacher's head also that of its token, side by side: [B, 2·C].
   Tensor features(const Tensor& states) const override;
   Tensor scores(const Tensor& features) const override;
   std::vector<AttentionPlace> attention_places() const override { return body_.attention_places(); }

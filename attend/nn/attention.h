@@ -1,4 +1,7 @@
 // Multi-head attention (Vaswani et al. 2017, section 3.2.2), from a sequence to itself and from one to another.
+//   self-attention:   x [B, T, C] -> q, k, v [B, T, C] each -> H heads of width D = C / H -> [B, T, C]
+//   cross-attention:  x [B, T, C], memory [B, S, C] -> q [B, T, C], k, v [B, S, C] -> [B, T, C]
+// Heads lie side by side in the last axis, so nothing is permuted. Packed rows are [rows, C].
 #pragma once
 
 #include <algorithm>
@@ -22,20 +25,19 @@ namespace attend::nn {
 struct AttentionConfig {
   std::int64_t width, heads;
   float dropout = 0;
-  std::string label = {};                // under which the probe sees its weights
-  AttentionWindow window = {};           // how far each position looks, in self-attention
-  LinearConfig input = {}, output = {};  // the projections before and after
-  // In files: INPUTweight, INPUTbias, OUTPUT.weight, OUTPUT.bias.
+  std::string label = {};                // the label under which a probe sees the weights
+  AttentionWindow window = {};           // limits how far self-attention reaches
+  LinearConfig input = {}, output = {};  // the projections before and after attention
+  // Parameter names in files: INPUTweight, INPUTbias, OUTPUT.weight, OUTPUT.bias.
   std::string input_name = "in_proj_", output_name = "out_proj";
-  // Of cross-attention's keys and values, where they are tensors of their own in files, as the queries then are;
-  // without, all three are one under input_name.
+  // Name of cross-attention's keys and values in files that store them apart from the queries. Otherwise all three are
+  // one tensor under input_name.
   std::string memory_name = {};
-  // Of self-attention whose global positions have queries, keys and values of their own (Beltagy et al. 2020, section
-  // 3.1): the name of that projection in files.
+  // Name in files of a second projection for global positions (Beltagy et al. 2020, section 3.1), if the model has one.
   std::string global_name = {};
 };
 
-// Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
+// Each position of x attends to the positions of x that mask allows. One product makes queries, keys and values.
 class SelfAttention {
  public:
   explicit SelfAttention(AttentionConfig config)
@@ -49,19 +51,21 @@ class SelfAttention {
         output_(config_.width, config_.width, config_.output) {}
   const AttentionConfig& config() const { return config_; }
 
-  // x [B, T, C] or packed [rows, C]. With a cache, keys and values are kept; where x goes on from those that are there,
-  // x [B, 1, C] reads all of its row, and mask says nothing. globals: which positions are global, instead of the first
-  // that the window says; without a cache.
+  // x is [B, T, C] or packed [rows, C]. A cache keeps keys and values. When decoding continues from a cache, x is [B,
+  // 1, C], attends to all positions of its row, and mask is not used. globals names the global positions; otherwise
+  // they are the first ones, as the window says. A cache excludes globals.
   Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {},
                     const ops::GlobalPositions* globals = nullptr) const {
     if (kept.goes_on()) {
-      const Tensor q = query_of_newest(x, kept);
-      const AttentionMask row{.key_lengths = kept.places.lengths};  // of a window, the cache has no more than that
+      const Tensor q = query_of_newest(x, kept);                    // [B, 1, C]
+      const AttentionMask row{.key_lengths = kept.places.lengths};  // a cache for a window holds only that window
       return output_.back(x, ops::attention(q, kept.cache->keys(), kept.cache->values(), options(row)));
     }
     const Tensor read = x.value(), all = project(read);  // [.., 3·C]
+    // The last 2·C columns are keys and values.
     if (kept.cache) kept.cache->write(all.columns(config_.width, 2 * config_.width), kept.places);
     const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
+    // A pass may narrow the window further, for inspection.
     AttentionMask within = mask;
     within.window = narrowed(config_.window, read.pass() ? read.pass()->attention_window() : -1, mask.causal);
     Tensor mixed;
@@ -69,7 +73,7 @@ class SelfAttention {
       mixed = ops::global_attention(q, k, v, options(within), *globals, global_reading(read));
     else if (mixed = ops::attention(q, k, v, options(within)); has_own_globals() && config_.window.globals > 0)
       mixed = with_first(read, mixed, mask);
-    Branch branch = output_.back(x, mixed);
+    Branch branch = output_.back(x, mixed);  // [.., C]
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
     return branch;
   }
@@ -86,14 +90,14 @@ class SelfAttention {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
   }
   bool has_own_globals() const { return !config_.global_name.empty(); }
-  // What the global positions read by, where they have a projection of their own.
+  // Queries, keys and values of the second projection, [.., C] each; undefined if there is none.
   ops::GlobalProjections global_reading(const Tensor& x) const {
     if (!has_own_globals()) return {};
     const auto [q, k, v] =
         ops::split<3>(ops::linear(x, global_weight_, global_bias_, {.input_major = config_.input.input_major}));
     return {q, k, v};
   }
-  // mixed [B, T, C], with what the first positions read by their own projection in place of what they have there.
+  // Replaces the first G positions of mixed [B, T, C] by what they read with the second projection.
   Tensor with_first(const Tensor& x, const Tensor& mixed, const AttentionMask& mask) const {
     check(!mask.query_offsets.defined(), "{}: packed texts need their global positions (ops::GlobalPositions)",
           config_.label);
@@ -102,10 +106,10 @@ class SelfAttention {
     const std::string label = config_.label + ".global";
     all.label = label;
     const std::int64_t T = x.dim(1), G = std::min(config_.window.globals, T);
-    const Tensor seen = ops::attention(ops::slice(own.q, 1, 0, G), own.k, own.v, all);
+    const Tensor seen = ops::attention(ops::slice(own.q, 1, 0, G), own.k, own.v, all);  // [B, G, C]
     return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
   }
-  // Its keys and values take their places in the cache.
+  // The query of the newest position, [B, 1, C]. Its key and value go into the cache.
   Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept) const {
     const Tensor& slots = kept.cache->slots_in(kept.places);
     if (x.norm)
@@ -116,6 +120,7 @@ class SelfAttention {
     kept.cache->put(all.columns(config_.width, 2 * config_.width), slots);
     return all.columns(0, config_.width).reshape(x.x.shape());
   }
+  // The scale 1 / sqrt(D) is the default of ops::attention.
   ops::AttentionOptions options(const AttentionMask& mask) const {
     return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};
   }
@@ -125,14 +130,14 @@ class SelfAttention {
   Linear output_;
 };
 
-// What cross-attention reads: the states of an encoder, or of anything else that has states.
+// The memory that cross-attention reads: states of an encoder, or of any other model.
 struct Memory {
   Tensor states = {};       // [B, S, C], or packed [rows, C]
-  Tensor keys_values = {};  // or what CrossAttention::keys_values() made of them before
+  Tensor keys_values = {};  // [B, S, 2·C]: or their projection by CrossAttention::keys_values()
   AttentionMask mask = {};
 };
 
-// Each position of x reads from the positions of a memory that its mask allows: the decoder looking at the encoder.
+// Each position of x attends to the positions of a memory that its mask allows: the decoder reads the encoder.
 class CrossAttention {
  public:
   explicit CrossAttention(AttentionConfig config)
@@ -144,20 +149,21 @@ class CrossAttention {
         output_(config_.width, config_.width, config_.output) {}
   const AttentionConfig& config() const { return config_; }
 
-  // x [B, T, C] or packed [rows, C]. Rows of x [R, 1, C] come in groups that share a memory: row r reads memory
-  // r / (R / B), and the rows of a group read together, as if they were positions.
+  // x is [B, T, C] or packed [rows, C]. In decoding, rows of x [R, 1, C] come in groups that share a memory: row r
+  // reads memory r / (R / B). The rows of a group are then treated as positions of one sequence.
   Branch operator()(const SublayerInput& x, const Memory& memory) const {
+    // Shape [B, S, C] each.
     const auto [k, v] = ops::split<2>(memory.keys_values.defined() ? memory.keys_values : keys_values(memory.states));
     const Tensor read = x.value(), q = project(read, query_weight_, query_bias_);  // [B, T, C]
     const bool grouped = q.rank() == 3 && q.dim(0) != k.dim(0);
     const Tensor mixed = ops::attention(
         grouped ? q.reshape({k.dim(0), -1, q.width()}) : q, k, v,
         {.heads = config_.heads, .mask = memory.mask, .dropout = config_.dropout, .label = config_.label});
-    Branch branch = output_.back(x, mixed.reshape(q.shape()));
+    Branch branch = output_.back(x, mixed.reshape(q.shape()));  // [B, T, C]
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
     return branch;
   }
-  // The half of it that is the same at every step, [B, S, 2·C].
+  // Keys and values, [B, S, 2·C]. They do not depend on x, so decoding computes them once.
   Tensor keys_values(const Tensor& states) const { return project(states, memory_weight_, memory_bias_); }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -175,7 +181,7 @@ class CrossAttention {
   }
 
  private:
-  // Of so many projections of the width side by side.
+  // The weight of `count` projections side by side: [count·C, C], or [C, count·C] if input-major.
   Parameter weight(std::int64_t count) const {
     const std::int64_t width = config_.width;
     return {config_.input.input_major ? Shape{width, count * width} : Shape{count * width, width},

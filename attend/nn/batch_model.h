@@ -1,5 +1,5 @@
-// What continuous batching needs of a model (Yu et al. 2022): a fixed number of rows, which texts enter and leave when
-// they will, each at a position of its own.
+// The interface that continuous batching needs of a model (Yu et al. 2022): a fixed number of rows. Texts enter and
+// leave rows at any step, and each row has its own position.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@ class BatchModel {
   virtual ~BatchModel() = default;
   virtual std::int64_t vocabulary() const = 0;
   virtual std::int64_t rows() const = 0;
-  virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;  // as StepModel's
+  virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;  // the same as StepModel::suppress()
 
   struct Prompt {
     std::int64_t row;
-    std::span<const std::int32_t> prompt;  // a token at least
+    std::span<const std::int32_t> prompt;  // has at least one token
   };
-  // Reads prompts into rows, which forget what they had: the scores of what follows each, in this order, as
-  // StepModel::step gives them.
+  // Reads prompts into rows, which forget their earlier texts. Returns the scores of the token after each prompt, in
+  // this order, as StepModel::step() does.
   virtual StepModel::Scores enter(std::span<const Prompt> prompts, const StepModel::Wanted& wanted) = 0;
-  // The text of this row is at its end; the row is empty.
+  // Ends the text of this row; the row is then empty.
   virtual void leave(std::int64_t row) = 0;
 
   struct Step {
-    std::span<const std::int32_t> tokens;  // the newest of every row; any for empty ones, whose scores mean nothing
-    StepModel::Wanted wanted = {};         // of every row
+    // The newest token of each row. Empty rows may have any token, and their scores are unused.
+    std::span<const std::int32_t> tokens;
+    StepModel::Wanted wanted = {};  // what to return for every row
   };
-  // Of every row up to the last that has a text, or of more.
+  // Scores of every row up to the last one with a text, or of more rows.
   virtual StepModel::Scores step(const Step& step) = 0;
-  // The last step had no answer for this row: its text came when the step was under way already, and gets its next
-  // token with a later one.
+  // True if the last step has no scores for this row, because its text entered while that step was already running. It
+  // gets its next token from a later step.
   virtual bool missed(std::int64_t row) const = 0;
 };
 

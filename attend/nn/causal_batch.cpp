@@ -1,3 +1,4 @@
+// Continuous batching for causal models: prompts enter rows, and each step adds one token to every row.
 #include "attend/nn/causal_batch.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
   rings_ = cache_rings(sizes_);
 }
 
-// One after another, without padding.
+// Reads prompts packed, [tokens], without padding, and returns logits [prompts, V].
 Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
   std::vector<std::int32_t> ids, positions, slots, offsets = {0}, last;
   std::vector<std::vector<std::int32_t>> ring_slots(rings_.size());
@@ -35,6 +36,7 @@ Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
     const auto length = static_cast<std::int64_t>(prompt.size());
     check(row >= 0 && row < rows(), "decoder: row {} of {}", row, rows());
     check(length >= 1 && length <= room_, "decoder: a prompt of {} tokens for rows of {}", length, room_);
+    // Every token gets a slot in the caches of its row; caches of windows keep only the last tokens.
     for (std::int64_t i = 0; i < length; ++i) {
       positions.push_back(static_cast<std::int32_t>(i));
       slots.push_back(static_cast<std::int32_t>(row * capacity() + i));
@@ -55,10 +57,10 @@ Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
   const Sequences texts{.ids = sent[0], .offsets = sent[1], .positions = sent[2], .longest = longest};
   CachePlaces places{.slots = sent[4], .ring_slots = {sent.begin() + 5, sent.end()}};
   const Tensor states = model_.states(texts, {.caches = caches_, .places = std::move(places)});  // [tokens, C]
-  return model_.logits(ops::gather(states, sent[3]));
+  return model_.logits(ops::gather(states, sent[3]));                                            // [prompts, V]
 }
 
-// All at once and without waiting: steps may be under way, and the prompts are to be behind them when they end.
+// Copies all lists in one transfer without waiting. Steps may be running, and the prompts are read after them.
 std::vector<Tensor> CausalBatch::send(std::span<const std::vector<std::int32_t>* const> lists) {
   constexpr std::size_t kAligned = 64;
   std::vector<std::size_t> begins;
@@ -90,7 +92,7 @@ StepModel::Scores CausalBatch::enter(std::span<const Prompt> prompts, const Step
   return rows_.scores(read_prompts(prompts), wanted);
 }
 
-// On a GPU a step costs about the same for any number of rows, and is captured once.
+// On a GPU a step costs about the same for any number of rows and is captured once, so all rows are computed.
 std::size_t CausalBatch::rows_in_use() const {
   if (!pass_.backend().on_host()) return lengths_.size();
   std::size_t last = lengths_.size();
@@ -101,6 +103,7 @@ std::size_t CausalBatch::rows_in_use() const {
 StepModel::Scores CausalBatch::step(const Step& step) {
   rows_.start(step.tokens);
   const std::size_t rows = rows_in_use();
+  // A different number of rows needs a new plan of the step.
   if (std::exchange(shown_, rows) != rows) {
     for (KvCache& cache : caches_) cache.show(static_cast<std::int64_t>(rows));
     runner_.memory_moved();

@@ -1,5 +1,5 @@
-// Many texts at once that begin and end at different times: rows of fixed room, each at its own position, so that a
-// step is the same captured graph whoever is in it.
+// Continuous batching for causal models (Yu et al. 2022): texts begin and end at different times. Rows have fixed room
+// and their own positions, so that every step is the same captured graph.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace attend::nn {
 
 class CausalBatch : public BatchModel {
  public:
-  // `room`: tokens of the longest text, prompt and all.
+  // `room` is the length of the longest text in tokens, including its prompt.
   CausalBatch(const CausalModel& model, Backend& backend, std::int64_t rows, std::int64_t room);
 
   std::int64_t vocabulary() const override { return sizes_.vocabulary; }
@@ -30,7 +30,7 @@ class CausalBatch : public BatchModel {
  private:
   static constexpr std::int32_t kEmpty = -1;
   std::int64_t capacity() const { return whole_capacity(caches_, room_); }
-  // Rows that a step computes: up to the last that has a text, rounded up so that there are few different steps.
+  // How many rows a step computes: up to the last one with a text, rounded up so that few different steps exist.
   std::size_t rows_in_use() const;
   Tensor read_prompts(std::span<const Prompt> prompts);  // -> logits [prompts, V]
   std::vector<Tensor> send(std::span<const std::vector<std::int32_t>* const> lists);
@@ -43,9 +43,9 @@ class CausalBatch : public BatchModel {
   StepRunner runner_;
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
-  std::vector<std::int32_t> lengths_;  // of the texts: where the next token goes
+  std::vector<std::int32_t> lengths_;  // length of each text, which is where its next token goes
   std::vector<std::int64_t> entered_;  // rows that no step has seen yet
-  std::vector<std::int32_t> sent_;     // what the device reads of prompts
+  std::vector<std::int32_t> sent_;     // lists about prompts on their way to the device
   std::size_t shown_ = 0;              // rows of the caches that a step sees
 };
 

@@ -1,3 +1,4 @@
+// Step-by-step decoding of a causal model, with a cache of keys and values per layer.
 #include "attend/nn/causal_decoder.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace attend::nn {
 
 namespace {
 
-// As the model says, or narrower where the pass does.
+// The model's sizes, with windows narrowed if the pass asks for it.
 CausalModel::Sizes sizes_in(const Pass& pass, const CausalModel& model) {
   CausalModel::Sizes sizes = model.sizes();
   if (pass.attention_window() < 0) return sizes;
@@ -43,12 +44,13 @@ CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor&
 
 Tensor CausalDecoder::read_prompts() {
   const std::int64_t batch = prompts_.dim(0), length = prompts_.dim(1);
-  const Tensor states = model_.states({.ids = prompts_}, {.caches = caches_});
+  const Tensor states = model_.states({.ids = prompts_}, {.caches = caches_});  // [B, T, C]
   history_.start(length, rows_.group());
   length_ = length;
   prompts_ = Tensor();
   const Tensor last = ops::slice(states, 1, length - 1, 1);                  // [B, 1, C]
   const Tensor logits = model_.logits(last.reshape({batch, last.width()}));  // [B, V]
+  // Rows of a group start from the same prompt, so its scores are repeated: [R, V].
   if (rows_.group() == 1) return logits;
   std::vector<std::int32_t> sources;
   for (std::int64_t row = 0; row < rows_.count(); ++row)
@@ -67,6 +69,7 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, cons
   check(length_ < sizes_.max_length, "decoder: the model has only {} positions", sizes_.max_length);
   if (prompts_.defined()) return rows_.scores(read_prompts(), wanted);
   for (KvCache& cache : caches_)
+    // A cache that grew has new memory, so a captured step is no longer valid.
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   const std::int64_t capacity = whole_capacity(caches_, sizes_.max_length);
   const auto rings = ring_rooms(rings_, caches_);

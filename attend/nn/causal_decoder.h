@@ -1,5 +1,6 @@
-// Texts that a search goes on with, one token at a time and all at the same position: what is there when they begin is
-// read at once, and every step after that costs one token.
+// Step-by-step decoding of a causal model for a search. All rows are at the same position. Prompts are read at once,
+// and every later step costs one token per row.
+//   prompts [B, T] -> states [B, T, C];   each step: tokens [B·group] -> logits [B·group, V]
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,17 @@ namespace attend::nn {
 
 class CausalDecoder : public StepModel {
  public:
-  // From nothing: groups · group rows.
+  // Starts without prompts, with groups · group rows.
   CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group)
       : CausalDecoder(model, pass, groups, group, 0) {}
-  // prompts i32 [B, T], all of one length; `group` rows will go on from each. The first step answers what follows the
-  // prompts, whatever tokens it is given: a search starts there with a start token, for which the prompts stand.
-  // With `tokens` the caches have room for so many more from the start.
+  // prompts are i32 [B, T], all of one length; `group` rows continue each of them. The first step returns the scores
+  // after the prompts and ignores its tokens, because a search passes a start token there. With `tokens`, the caches
+  // have room for that many more tokens from the start.
   CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
                 std::int64_t tokens = 0);
 
   std::int64_t vocabulary() const override { return sizes_.vocabulary; }
-  std::int64_t room() const { return sizes_.max_length - length_; }  // for how many more tokens
+  std::int64_t room() const { return sizes_.max_length - length_; }  // how many more tokens fit
   const StepRows& rows() const { return rows_; }
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
   Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override;
@@ -40,7 +41,7 @@ class CausalDecoder : public StepModel {
   const CausalModel& model_;
   CausalModel::Sizes sizes_;
   Pass& pass_;
-  Tensor prompts_;  // undefined once they are read
+  Tensor prompts_;  // undefined after the first step
   StepRows rows_;
   StepRunner runner_;
   RowHistory history_;

@@ -1,3 +1,4 @@
+// Caches of keys and values for all layers of a causal model.
 #include "attend/nn/causal_model.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace attend::nn {
 std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
                                  std::int64_t room) {
   std::vector<KvCache> caches;
-  // A prompt reads its keys and values as they were computed, so rounded ones would not do for exact prompts.
+  // Exact prompts must read keys and values as they were computed, which rounded caches do not keep.
   const bool rounded = sizes.rounded && !backend.exact_prompts();
   const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype};
   const std::vector<CacheRing> rings = cache_rings(sizes);

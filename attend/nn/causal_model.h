@@ -1,6 +1,6 @@
-// A model that goes on with texts token by token (GPT-2; a Transformer's decoder with its memory), as decoders see it
-// (causal_decoder.h, causal_batch.h): one forward, which may keep the keys and values of what it reads, and go on from
-// those it kept.
+// The interface of causal models (GPT-2, a Transformer decoder with its memory) for decoding (causal_decoder.h,
+// causal_batch.h). There is one forward pass; it may keep keys and values and continue from them.
+//   ids [B, T] -> states [B, T, C] -> logits [B, T, V];   a step: ids [rows, 1] -> [rows, V]
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace attend::nn {
 
-// How a model reads texts.
+// Options of a forward pass.
 struct ForwardOptions {
-  std::span<KvCache> caches = {};  // one a layer; none: nothing is kept
+  std::span<KvCache> caches = {};  // one per layer; empty if nothing is kept
   CachePlaces places = {};
-  std::vector<Tensor>* hidden = nullptr;  // gets the stream before every layer, and then the states
+  std::vector<Tensor>* hidden = nullptr;  // receives the stream before every layer, then the states
 
   LayerCache cache(std::size_t layer) const {
     return caches.empty() ? LayerCache{} : LayerCache{&caches[layer], places};
   }
-  bool goes_on() const { return places.lengths.defined(); }  // one more position of each text
+  bool goes_on() const { return places.lengths.defined(); }  // true if each text continues by one position
 };
 
 class CausalModel {
@@ -35,15 +35,15 @@ class CausalModel {
     std::int64_t vocabulary = 0, max_length = 0, layers = 0, width = 0;
     DType dtype = DType::f32;
     std::int64_t heads = 1;
-    bool rounded = false;  // its weights are bf16 or int8: keys and values need be no finer than bf16
-    std::vector<AttentionWindow> windows = {};  // of the layers' self-attention; none: they see all
+    bool rounded = false;                       // weights are bf16 or int8, so bf16 is enough for keys and values
+    std::vector<AttentionWindow> windows = {};  // per layer; empty if all layers attend to all positions
   };
   virtual Sizes sizes() const = 0;
   virtual Tensor states(const Sequences& texts, const ForwardOptions& reading) const = 0;  // ids -> [.., C]
-  virtual Tensor logits(const Tensor& states) const = 0;  // what comes next: [.., C] -> [.., V]
+  virtual Tensor logits(const Tensor& states) const = 0;  // scores of the next token: [.., C] -> [.., V]
 };
 
-// The rings of a model's caches, each once.
+// The different rings that a model's caches use.
 inline std::vector<CacheRing> cache_rings(const CausalModel::Sizes& sizes) {
   std::vector<CacheRing> rings;
   for (const AttentionWindow& window : sizes.windows)
@@ -53,11 +53,11 @@ inline std::vector<CacheRing> cache_rings(const CausalModel::Sizes& sizes) {
   return rings;
 }
 
-// A cache for each layer, with room for so many positions of each row.
+// One cache per layer, with room for `room` positions in each row.
 std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
                                  std::int64_t room);
 
-// The rings with the room that their caches have now, for StepRunner::Step.
+// The rings and the current capacity of their caches, for StepRunner::Step.
 inline std::vector<StepRunner::RingRoom> ring_rooms(std::span<const CacheRing> rings, std::span<const KvCache> caches) {
   std::vector<StepRunner::RingRoom> rooms;
   for (const CacheRing& ring : rings) {
@@ -67,14 +67,14 @@ inline std::vector<StepRunner::RingRoom> ring_rooms(std::span<const CacheRing> r
   return rooms;
 }
 
-// Of the caches that keep every position, the room of a row; that of `otherwise` where there are none.
+// The capacity of a row in caches that keep every position; `otherwise` if there are none.
 inline std::int64_t whole_capacity(std::span<const KvCache> caches, std::int64_t otherwise) {
   for (const KvCache& cache : caches)
     if (!cache.ring().rolls()) return cache.capacity();
   return otherwise;
 }
 
-// A step: the newest token of each row takes its place in the caches. -> [rows, V]
+// One step: the newest token of each row is stored in the caches.   tokens [rows, 1] -> logits [rows, V]
 inline Tensor next_logits(const CausalModel& model, const StepRunner::Newest& newest, std::span<KvCache> caches) {
   const Tensor states =
       model.states({.ids = newest.tokens, .positions = newest.positions}, {.caches = caches, .places = newest.places});

@@ -1,5 +1,6 @@
-// Batch norm with a gain and a shift for each class (de Vries et al. 2017; Miyato & Koyama 2018): how a generator is
-// told what to draw.
+// Conditional batch norm: one gain and one shift per class (de Vries et al. 2017; Miyato & Koyama 2018). It tells a
+// generator which class to generate.
+//   x [B, H, W, C], classes i32 [B] -> [B, H, W, C]
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ class ConditionalBatchNorm {
         mean_{{width}, {}, Role::buffer},
         variance_{{width}, {Init::ones}, Role::buffer} {}
 
-  // x [B, H, W, C], classes i32 [B], or shares of all of them [B, classes]
+  // x is [B, H, W, C]; classes are i32 [B], or mixtures of classes [B, classes].
   Tensor operator()(const Tensor& x, const Tensor& classes) const {
     const bool frozen = !x.pass() || !x.pass()->recording();
-    const Tensor y = ops::batch_norm(x, {}, {}, {mean_, variance_}, {.frozen = frozen});
-    // A row of a table, over the whole image.
+    const Tensor y = ops::batch_norm(x, {}, {}, {mean_, variance_}, {.frozen = frozen});  // [B, H, W, C]
+    // Spreads a row of a table [classes, C] over the whole image: [B, H, W, C].
     const auto spread = [&](const Parameter& table) {
       const Tensor rows = classes.rank() == 1 ? ops::embedding(classes, table) : ops::matmul(classes, table);
       return ops::resize(rows.reshape({x.dim(0), 1, 1, x.dim(3)}), {x.dim(1), x.dim(2)}, {.mode = ResizeMode::nearest});

@@ -1,3 +1,4 @@
+// Folding a batch norm into the convolution before it.
 #include "attend/nn/convolution.h"
 
 #include <cmath>
@@ -19,11 +20,13 @@ void Conv2d::scale_outputs(std::span<const float> factors) {
 std::vector<float> BatchNorm::fold() {
   std::vector<float> factors = download(weight_), bias = download(bias_);
   std::vector<float> mean = download(mean_), variance = download(variance_);
+  // norm(y) = y · w / sqrt(var + eps) + (b - mean · w / sqrt(var + eps))
   for (std::size_t i = 0; i < factors.size(); ++i) {
     factors[i] /= std::sqrt(variance[i] + options_.eps);
     bias[i] -= mean[i] * factors[i];
   }
   upload(bias_, bias);
+  // The remaining statistics make the norm the identity plus its bias.
   upload(mean_, std::vector<float>(mean.size(), 0.0f));
   upload(variance_, std::vector<float>(mean.size(), 1.0f));
   upload(weight_, std::vector<float>(mean.size(), std::sqrt(1 + options_.eps)));

@@ -1,4 +1,4 @@
-// Layers of images [B, H, W, C]: convolution, and the batch norm behind it.
+// Layers for images [B, H, W, C], channels last: convolution, batch norm (Ioffe & Szegedy 2015), and both fused.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ namespace attend::nn {
 struct Conv2dConfig {
   Extent2 kernel = {};
   Convolution window = {};        // stride, padding, dilation, groups
-  std::optional<Init> init = {};  // of the weight; He et al.'s by what reads it, unless told
+  std::optional<Init> init = {};  // initial weight; He et al. 2015 (fan out) by default
   bool bias = true;
 };
 
+// [B, H, W, in] -> [B, H', W', out]
 class Conv2d {
  public:
   Conv2d(std::int64_t in, std::int64_t out, const Conv2dConfig& config)
@@ -36,12 +37,12 @@ class Conv2d {
   Tensor operator()(const Tensor& x) const {
     return ops::conv2d(x, weight_, config_.bias ? bias_ : Parameter{}, config_.window);
   }
-  // With another bias than its own, and an activation behind it.
+  // The same with another bias, followed by an activation.
   Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation) const {
     return ops::conv2d(x, weight_, bias, config_.window, activation);
   }
   const Conv2dConfig& config() const { return config_; }
-  // Multiplies what makes each channel of the result, in place.
+  // Multiplies the weight of each output channel by its factor, in place.
   void scale_outputs(std::span<const float> factors);
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -54,7 +55,7 @@ class Conv2d {
   Conv2dConfig config_;
 };
 
-// By the batch's statistics in a pass that records, by the running ones in any other, or in all when frozen.
+// Batch norm. A recording pass uses the batch's statistics, others use the running ones; a frozen norm always does.
 class BatchNorm {
  public:
   explicit BatchNorm(std::int64_t width, const ops::BatchNormOptions& options = {})
@@ -70,8 +71,7 @@ class BatchNorm {
     return ops::batch_norm(x, weight_, bias_, {mean_, variance_}, options);
   }
   const Tensor& bias() const { return bias_; }
-  // Hands over what the running statistics and the weight multiply each channel by; by those, it then only adds its
-  // bias.
+  // Moves the scale out of the norm: returns the factor of each channel. The norm itself then only adds its bias.
   std::vector<float> fold();
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -83,9 +83,9 @@ class BatchNorm {
   ops::BatchNormOptions options_;
 };
 
-// activation(norm(convolution(x))). Once a model is only run, what the norm multiplies by belongs into the weight:
-// fold() puts it there and what it adds into its bias, so that all is one kernel. Parameters and buffers then describe
-// the same function as before, which is why it needs no memory of its own, and why a pass that records still may.
+// activation(norm(convolution(x))). For inference, fold() moves the norm's scale into the convolution's weight and the
+// rest into its bias, so that everything is one kernel. Parameters and buffers then still describe the same function.
+// So it needs no extra memory, and a recording pass still works.
 class ConvNorm {
  public:
   ConvNorm(std::int64_t in, std::int64_t out, Conv2dConfig config, const ops::BatchNormOptions& options = {})
@@ -96,7 +96,8 @@ class ConvNorm {
     const Tensor y = normalization_(convolution_(x));
     return activation == Activation::none ? y : ops::activation(y, activation);
   }
-  // Waits for the device. For weights in place that are not trained any more; a second time changes nothing.
+  // Folds the norm and waits for the device. Call it when the weights are loaded and no longer trained; a second call
+  // does nothing.
   void fold();
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -113,7 +114,7 @@ class ConvNorm {
   bool folded_ = false;
 };
 
-// fold() of every ConvNorm of a module.
+// Calls fold() on every ConvNorm of a module.
 template <class Module>
 void fold_norms(Module& module) {
   module.visit([]<class Member>(std::string_view, Member&& member) {

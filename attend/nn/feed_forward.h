@@ -1,4 +1,5 @@
 // The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): a projection, an activation, a projection.
+//   x [.., width] -> [.., hidden] -> [.., out]
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ namespace attend::nn {
 
 struct FeedForwardConfig {
   std::int64_t width, hidden;
-  std::int64_t out = 0;  // width of the result; 0: that of what comes in
+  std::int64_t out = 0;  // width of the result; 0 means the input's width
   Activation activation = Activation::relu;
-  std::string label = {};  // under which a probe sees its parts
+  std::string label = {};  // the label under which a probe sees its parts
   LinearConfig expand = {}, contract = {};
-  std::string_view expand_name = "linear1", contract_name = "linear2";  // in files
+  std::string_view expand_name = "linear1", contract_name = "linear2";  // names of both projections in files
 };
 
 class FeedForward {
@@ -30,8 +31,9 @@ class FeedForward {
   const FeedForwardConfig& config() const { return config_; }
 
   Branch operator()(const SublayerInput& x) const {
+    // Decoding (the norm is still to do) and probes need the two projections apart; training uses the fused op.
     if (x.norm || parts_probe(x.x)) {
-      const Tensor hidden = expand_(x, config_.activation);
+      const Tensor hidden = expand_(x, config_.activation);  // [.., hidden]
       Branch branch = contract_.back(x, hidden);
       show(config_.label, {{"hidden", hidden}, {"out", branch.value}});
       return branch;

@@ -1,9 +1,9 @@
-// Numbers that follow from a model's settings alone: which places of shifted windows may see each other, which row of a
-// table of distances belongs to a pair of places.
+// Constant tables that follow from a model's settings: which places of shifted windows may attend to each other, or
+// which row of a bias table belongs to a pair of places.
 //
-// They are no Parameters, because files do not hold them, and rows of tables are integers. They are made where a
-// forward first reads them and stay there. A captured forward must not upload anything, and does not: a step is
-// captured when it runs for the third time (tensor/step_graph.h), so that it finds them.
+// They are not Parameters, because files do not hold them and some are integers. The first forward that reads a table
+// uploads it, and it stays on the device. A captured forward must not upload anything. It does not, because a step is
+// captured when it runs for the third time (tensor/step_graph.h).
 #pragma once
 
 #include <concepts>
@@ -18,14 +18,15 @@
 
 namespace attend::nn {
 
-// T is std::int32_t, or float for numbers in the dtype of what they are used with. Copies share one device tensor.
+// T is std::int32_t, or float for numbers in the dtype of the tensor they are used with. Copies share one device
+// tensor.
 template <class T>
 class FixedTable {
  public:
   using Make = std::function<std::vector<T>()>;
   FixedTable(const Shape& shape, Make make) : kept_(std::make_shared<Kept>(shape, std::move(make))) {}
 
-  // On the device, and in the pass, of x.
+  // The table on x's device and in x's pass.
   Tensor beside(const Tensor& x) const {
     const DType dtype = std::same_as<T, float> ? x.dtype() : DType::i32;
     const std::lock_guard lock(kept_->mutex);

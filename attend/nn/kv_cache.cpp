@@ -1,3 +1,4 @@
+// The cache of keys and values: appending, growing, and reordering rows for a search.
 #include "attend/nn/kv_cache.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ RowMoves::RowMoves(Backend& backend, std::span<const std::int32_t> rows, std::ve
 }
 
 CacheRing::CacheRing(const AttentionWindow& window, std::int64_t longest) {
+  // A window that holds any text needs no ring.
   if (window.before < 0 || window.before >= longest || window.globals + window.before + 1 >= longest) return;
   globals = window.globals, capacity = window.globals + window.before + 1;
 }
@@ -34,6 +36,7 @@ KvCache::KvCache(Backend& backend, std::int64_t rows, const CacheForm& form, con
     : rows_(rows), form_(form), ring_(ring), ring_number_(ring_number) {
   check(form.heads >= 1 && form.width % form.heads == 0, "kv_cache: width {} does not divide among {} heads",
         form.width, form.heads);
+  // By heads on the host: [rows, 2·H, capacity, D]; on a GPU [rows, 1, capacity, 2·C].
   const std::int64_t parts = backend.on_host() ? 2 * form.heads : 1;
   memory_ = make_tensor(backend, {rows, parts, ring.room(kFirstCapacity), 2 * form.width / parts}, form.dtype);
 }
@@ -57,7 +60,7 @@ void KvCache::append_sequences(const Tensor& keys_values) {
   reserve(length_ + count);
   const std::int64_t parts = memory_.dim(1), piece = memory_.dim(3), part = capacity() * piece;
   const std::int64_t from_row = keys_values.row_stride(), to_row = parts * part;
-  // Runs of positions that are kept and lie one after another: one, or three where a ring rolls.
+  // Copies runs of positions that are kept and contiguous: one run, or three where a ring rolls.
   for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
     const std::int64_t first = length_ + begin, place = ring_.place(first);
     const bool kept = ring_.keeps(first, length_ + count);
@@ -77,6 +80,7 @@ void KvCache::append_sequences(const Tensor& keys_values) {
 bool KvCache::reserve(std::int64_t positions) {
   const std::int64_t held = capacity(), parts = memory_.dim(1), piece = memory_.dim(3);
   if (ring_.room(positions) <= held) return false;
+  // Doubling keeps the total cost of copying linear.
   const std::int64_t room = ring_.room(std::max(positions, 2 * held));
   Tensor larger = make_tensor(memory_.backend(), {rows_, parts, room, piece}, memory_.dtype());
   const Walk from{memory_, 0, {held * piece, 1}}, to{larger, 0, {room * piece, 1}};
@@ -94,6 +98,7 @@ bool KvCache::reorder(const RowMoves& moves) {
   } else {
     Tensor next =
         make_tensor(memory_.backend(), {rows, memory_.dim(1), memory_.dim(2), memory_.dim(3)}, memory_.dtype());
+    // A row is copied as one embedding of length capacity · 2·C.
     const std::int64_t row = memory_.size() / memory_.dim(0);
     memory_.backend().embedding(moves.on_device, memory_.reshape({memory_.dim(0), row}), 1, {}, {},
                                 next.reshape({rows, row}));
@@ -102,7 +107,7 @@ bool KvCache::reorder(const RowMoves& moves) {
   return std::exchange(rows_, rows) != rows || !memory_.backend().on_host();
 }
 
-// Hypotheses of one sentence mostly agree but for their last few tokens, and only those move.
+// Hypotheses of one sentence mostly differ only in their last tokens, and only those are copied.
 void KvCache::move_in_place(const RowMoves& moves) {
   const auto piece = static_cast<std::size_t>(memory_.dim(3)) * bytes_of(memory_.dtype());
   const auto parts = static_cast<std::size_t>(memory_.dim(1)), room = static_cast<std::size_t>(capacity()),
@@ -112,18 +117,18 @@ void KvCache::move_in_place(const RowMoves& moves) {
     return data + ((row * parts + part) * room + position) * piece;
   };
   const std::size_t count = moves.from.size();
-  // Once a ring has rolled, its places are in no order.
+  // Once a ring has rolled, its places are not in order, so the shared prefix is unknown.
   const bool ordered = !moves.shared.empty() && length == static_cast<std::size_t>(length_);
   const auto kept = [&](std::size_t i) { return ordered ? static_cast<std::size_t>(moves.shared[i]) : 0; };
   struct Saved {
-    std::size_t begin, first;  // in saved_; the position it begins with, length where nothing was saved
+    std::size_t begin, first;  // offset in saved_; first saved position, or length if none
   };
   std::vector<Saved> saved(count, {0, length});
   saved_.clear();
   for (std::size_t i = 0; i < count; ++i) {
     const auto source = static_cast<std::size_t>(moves.from[i]);
     if (source == i || kept(i) >= length) continue;
-    // Those further down who still need what row i has, from the first position that any of them lacks.
+    // Later rows may still need row i. Saves it from the first position that any of them lacks.
     std::size_t first = length;
     for (std::size_t later = i + 1; later < count; ++later)
       if (static_cast<std::size_t>(moves.from[later]) == i) first = std::min(first, kept(later));

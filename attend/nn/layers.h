@@ -1,4 +1,5 @@
-// The small layers every model is made of: norm, projection, table of embeddings.
+// The small layers that every model consists of: layer norm, linear projection, embedding table.
+//   LayerNorm [.., C] -> [.., C]     Linear [.., in] -> [.., out]     Embedding i32 [..] -> [.., C]
 #pragma once
 
 #include <optional>
@@ -16,8 +17,8 @@
 namespace attend::nn {
 
 struct LinearConfig {
-  std::optional<Init> init = {};  // of the weight; xavier unless told
-  bool input_major = false;       // the weight is [in, out], as in GPT-2's files
+  std::optional<Init> init = {};  // initial weight; Xavier by default
+  bool input_major = false;       // the weight is [in, out], as in GPT-2's files, not [out, in]
   bool bias = true;
 
   Role role() const { return input_major ? Role::input_major_weight : Role::weight; }
@@ -26,15 +27,16 @@ struct LinearConfig {
 class Residual;
 struct SublayerInput;
 
+// Layer normalisation over the last axis (Ba et al. 2016).
 class LayerNorm {
  public:
   explicit LayerNorm(std::int64_t width, float eps = 1e-5f)
       : weight_{{width}, {Init::ones}}, bias_{{width}, {}}, eps_(eps) {}
 
   Tensor operator()(const Tensor& x) const { return ops::layer_norm(x, weight_, bias_, eps_); }
-  // Of the stream, for the sublayer that reads it (residual.h).
+  // The norm of the stream, as the input of a sublayer (residual.h).
   inline SublayerInput operator()(Residual& stream) const;
-  // The sum x + dropout(branch), and its norm.
+  // The sum x + dropout(branch) and its norm, from one kernel.
   ops::Summed add(const Tensor& x, const Tensor& branch, float dropout) const {
     return ops::add_norm(x, branch, weight_, bias_, {.eps = eps_, .dropout = dropout});
   }
@@ -50,18 +52,17 @@ class LayerNorm {
   float eps_;
 };
 
-// What a sublayer reads: a tensor, or the norm of one, which the first projection of the sublayer may compute as it
-// goes.
+// The input of a sublayer: a tensor, or a tensor whose norm the first projection of the sublayer still has to compute.
 struct SublayerInput {
-  SublayerInput(Tensor as_it_is) : x(std::move(as_it_is)) {}  // implicit: any tensor can be read
+  SublayerInput(Tensor as_it_is) : x(std::move(as_it_is)) {}  // implicit, so that any tensor can be an input
   SublayerInput(Tensor stream, const LayerNorm& before) : x(std::move(stream)), norm(&before) {}
   Tensor value() const { return norm ? (*norm)(x) : x; }
 
   Tensor x;
-  const LayerNorm* norm = nullptr;  // of x, still to be done; the sum with x is then the last projection's
+  const LayerNorm* norm = nullptr;  // set if the norm of x is still to do; then the last projection also adds x
 };
 
-// What a sublayer gives: what is to be added to the stream, or the sum, where its last projection has added it.
+// The result of a sublayer: what is to be added to the stream, or the sum if its last projection has added it.
 struct Branch {
   Branch(Tensor to_add) : value(std::move(to_add)) {}
   Branch(Tensor result, bool is_sum) : value(std::move(result)), summed(is_sum) {}
@@ -70,7 +71,7 @@ struct Branch {
   bool summed = false;
 };
 
-// x Wᵀ + b.
+// x Wᵀ + b.   x [.., in]   W [out, in]   b [out]   ->   [.., out]
 class Linear {
  public:
   Linear(std::int64_t in, std::int64_t out, const LinearConfig& config = {})
@@ -79,14 +80,14 @@ class Linear {
         bias_{{out}, {}},
         config_(config) {}
 
-  // The first projection of a sublayer does the norm of what it reads, if that is still to be done..
+  // As the first projection of a sublayer, it also computes the norm of its input if that is still to do.
   Tensor operator()(const SublayerInput& in, Activation activation = Activation::none) const {
     if (!in.norm)
       return ops::linear(in.x, weight_, bias_, {.activation = activation, .input_major = config_.input_major});
     return ops::norm_linear(in.x, in.norm->weights(), weight_, bias_,
                             {.activation = activation, .input_major = config_.input_major});
   }
-  // .. and the last one the sum with the stream that goes around it.
+  // As the last projection of a sublayer, it adds the stream if the first one read it through a norm.
   Branch back(const SublayerInput& in, const Tensor& x) const {
     const Tensor stream = in.norm ? in.x : Tensor();
     return {ops::linear(x, weight_, bias_, {.input_major = config_.input_major, .residual = stream}),
@@ -104,12 +105,13 @@ class Linear {
   LinearConfig config_;
 };
 
+// A table [count, width] of token embeddings, which may also be the output layer.
 class Embedding {
  public:
   // N(0, 1/C): with the paper's scale of sqrt(C) the rows enter with unit variance.
   Embedding(std::int64_t count, std::int64_t width)
       : Embedding(count, width, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}) {}
-  // Small tables that are only looked up (positions) may stay as they are: Role::other.
+  // Role::other keeps small tables that are only looked up (positions) as plain tensors.
   Embedding(std::int64_t count, std::int64_t width, const Init& init, Role role = Role::table)
       : weight_{{count, width}, init, role} {}
 
@@ -117,14 +119,15 @@ class Embedding {
     return ops::embedding(ids, weight_, options);
   }
   const Tensor& table() const { return weight_; }
-  // Whether it is kept in bf16 or int8, as then all weights of the model are.
+  // True if the table is packed in bf16 or int8; then all weights of the model are.
   bool rounded() const {
     const Tensor& value = weight_.value;
     return value.defined() && value.storage()->packed && value.storage()->packed->form() != DType::f32;
   }
-  // Scores of every row against x: the output layer that shares these weights (section 3.4).
+  // Scores of every row against x, [.., C] -> [.., V]: the output layer that shares these weights (Vaswani et al. 2017,
+  // section 3.4).
   Tensor logits(const Tensor& x, const Tensor& bias = {}) const { return ops::linear(x, weight_, bias); }
-  // And what those scores cost where labels (i32, like x without its last axis) are the right rows.
+  // The cross entropy of those scores; labels are i32, shaped like x without its last axis.
   ops::Loss loss(const Tensor& x, const Tensor& bias, const Tensor& labels,
                  const ops::CrossEntropyOptions& options = {}) const {
     return ops::linear_cross_entropy(x, weight_, bias, labels, options);

@@ -1,3 +1,4 @@
+// Step-by-step decoding of a decoder with a memory: the causal decoder, plus projected keys and values of the memory.
 #include "attend/nn/memory_decoder.h"
 
 #include "attend/base/error.h"
@@ -22,6 +23,7 @@ CausalModel::Sizes MemoryDecoder::Stack::sizes() const {
 Tensor MemoryDecoder::Stack::states(const Sequences& targets, const ForwardOptions& reading) const {
   Pass& pass = *targets.ids.pass();
   std::vector<Tensor> here;
+  // The memory enters the pass of the step without a copy.
   for (const Tensor& one : keys_values_) here.push_back(pass.input(one));
   return model_.read(targets, here, lengths_.defined() ? pass.input(lengths_) : lengths_, reading);
 }

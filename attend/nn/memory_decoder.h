@@ -1,5 +1,6 @@
-// A decoder with a memory (a Transformer's, GPT-2's with cross-attention) one token at a time: cached keys and values
-// of what it writes, and those of the memory projected once.
+// Step-by-step decoding of a decoder with a memory (a Transformer's, or GPT-2's with cross-attention). Keys and values
+// of the output are cached; those of the memory are projected once.
+//   memory [B, S, C] -> per layer [B, S, 2·C];   each step: tokens [B·group] -> logits [B·group, V]
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace attend::nn {
 
-// What such a decoder is to whoever runs it.
+// The interface of decoders that read a memory.
 class MemoryReader {
  public:
   virtual ~MemoryReader() = default;
   virtual CausalModel::Sizes decoder_sizes() const = 0;
-  // Of a memory [B, S, C]: what every layer reads of it, [B, S, 2·C] each.
+  // Keys and values of a memory [B, S, C] for every layer, [B, S, 2·C] each.
   virtual std::vector<Tensor> keys_values(const Tensor& memory) const = 0;
-  // ids -> [.., C].   lengths i32 [B] of the memories, or undefined: every one is full
+  // target ids -> states [.., C]. lengths i32 [B] are those of the memories; undefined means that none has padding.
   virtual Tensor read(const Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
                       const ForwardOptions& reading) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
@@ -28,7 +29,7 @@ class MemoryReader {
 
 class MemoryDecoder : public StepModel {
  public:
-  // A padded memory [B, S, C] with lengths i32 [B] or none; `group` rows will be decoded for each of B.
+  // memory is padded [B, S, C] with lengths i32 [B], or undefined lengths; `group` rows are decoded for each entry.
   MemoryDecoder(const MemoryReader& model, Pass& pass, const Tensor& memory, const Tensor& lengths, std::int64_t group);
 
   std::int64_t vocabulary() const override { return decoder_.vocabulary(); }
@@ -39,21 +40,21 @@ class MemoryDecoder : public StepModel {
   void reorder(std::span<const std::int32_t> from) override;
 
  private:
-  // The decoder with what it reads.
+  // The decoder together with its memory, as a causal model.
   class Stack : public CausalModel {
    public:
     Stack(const MemoryReader& model, const Tensor& memory, const Tensor& lengths);
     Sizes sizes() const override;
     Tensor states(const Sequences& targets, const ForwardOptions& reading) const override;
     Tensor logits(const Tensor& states) const override { return model_.logits(states); }
-    // Memories that are done leave; those that are left move up.
+    // Drops the memories whose rows are finished.
     void keep(const StepRows& rows, std::span<const std::int32_t> kept);
 
    private:
     const MemoryReader& model_;
     DType dtype_;
-    std::vector<Tensor> keys_values_;  // by layer, [B, S, 2·C]
-    Tensor lengths_;                   // i32 [B]; undefined: every memory is full
+    std::vector<Tensor> keys_values_;  // one per layer, [B, S, 2·C]
+    Tensor lengths_;                   // i32 [B]; undefined if no memory has padding
   };
 
   Stack stack_;

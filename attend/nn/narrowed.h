@@ -1,4 +1,4 @@
-// Attention cut to a narrower window than its model has, for those who look (attend/look/inspect).
+// Narrows the attention window of a model, for inspection (attend/look/inspect).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace attend::nn {
 
-// A window that shows at most so many others, half of them on each side where attention is not causal; -1: as it was.
+// At most `others` other positions, half on each side if attention is not causal; -1 leaves the window unchanged.
 constexpr AttentionWindow narrowed(AttentionWindow window, std::int64_t others, bool causal) {
   if (others < 0) return window;
   const std::int64_t reach = causal ? others : others / 2;

@@ -1,6 +1,6 @@
-// A tensor of a model that files hold: its shape, how it starts, and, once Parameters has given it memory, its value.
-// Modules list their parameters once, in visit(), under the names of the checkpoint files; init, load, save, the
-// optimiser and every count walk that list.
+// A tensor of a model that is stored in files: its shape, its initial value, and, once Parameters has allocated it, its
+// value. Modules list their parameters once, in visit(), under the names of the checkpoint files. Initialisation,
+// loading, saving and the optimiser all walk that list.
 #pragma once
 
 #include <cmath>
@@ -16,21 +16,21 @@ namespace attend::nn {
 
 struct Init {
   enum Kind : std::uint8_t { zeros, ones, uniform, normal } kind = zeros;
-  float spread = 0;  // the bound of the uniform, the deviation of the normal
+  float spread = 0;  // bound of the uniform, standard deviation of the normal distribution
 
   // Glorot & Bengio 2010, for a weight [out, in].
   static Init xavier(std::int64_t in, std::int64_t out) {
     return {uniform, std::sqrt(6.0f / static_cast<float>(in + out))};
   }
-  // He et al. 2015, for what goes through a relu; fan is how many numbers each one of the result reads, or is read by.
+  // He et al. 2015, for layers before a relu; fan is the number of inputs (or outputs) of each value.
   static Init he(std::int64_t fan) { return {normal, std::sqrt(2.0f / static_cast<float>(fan))}; }
 };
 
-// How ops read a parameter. What is only a factor of products (x wᵀ, or x w), or a table of rows that are looked up and
-// multiplied by, may be kept in a form of the device's own once it is constant. A buffer is not learned: the model
-// itself writes it on its way (running statistics, the vectors of a power iteration). It is f32 whatever the model
-// computes in, is saved, loaded and moved like the rest, and has no gradient and no optimiser state. The weight of a
-// convolution is [O, kh, kw, C / groups] here and [O, C / groups, kh, kw] in files.
+// How ops read a parameter. A weight that is only a factor of products (x wᵀ, or x w), or a table that is looked up and
+// multiplied by, may be packed in a device's own format once it is constant. A buffer is not trained: the forward pass
+// writes it (running statistics, vectors of a power iteration). It is always f32, and is saved, loaded and moved like
+// the rest, without gradient and optimiser state. The weight of a convolution is [O, kh, kw, C / groups] here and [O, C
+// / groups, kh, kw] in files.
 enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer, convolution };
 
 struct Parameter {
@@ -41,14 +41,14 @@ struct Parameter {
   operator const Tensor&() const { return value; }
 };
 
-// A parameter that checkpoint files hold as rows [begin, begin + its own) of a taller tensor: the query part of a
-// fused projection, say.
+// A parameter that checkpoint files store as rows [begin, begin + its own rows) of a taller tensor, such as the query
+// part of a fused projection.
 struct FileRows {
   Parameter& parameter;
   std::int64_t begin, rows_in_file;
 };
 
-// "a.b"; a part of a module that has no name of its own in files is visited under "".
+// Joins names as "a.b". A part of a module without a name of its own in files is visited under "".
 inline std::string joined_name(const std::string& prefix, std::string_view name) {
   if (prefix.empty() || name.empty()) return prefix + std::string(name);
   return prefix + "." + std::string(name);

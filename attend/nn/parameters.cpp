@@ -1,3 +1,4 @@
+// Allocating, initialising, packing and writing the parameters of a model.
 #include "attend/nn/parameters.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ Memory slice_of(const Tensor& flat, std::int64_t offset, std::int64_t size) {
   return memory;
 }
 
-// Smaller weights are not worth the casts around their products.
+// Smaller weights gain less from 8-bit products than the casts cost.
 constexpr std::int64_t kLarge8 = 128 * 128;
 
 constexpr std::string_view kForms[] = {"plain", "stored", "f32", "bf16", "int8"};
@@ -46,13 +47,13 @@ DType packed_dtype(const ParametersOptions& options) {
 
 bool packable(Role role) { return role == Role::weight || role == Role::input_major_weight || role == Role::table; }
 
-// Whether the device has a form of its own: asked with a weight of one number.
+// True if the device packs weights; asked with a weight of one number.
 bool packs(Backend& backend) {
   const float one = 1;
   return backend.pack({.values = &one, .out = 1, .in = 1}) != nullptr;
 }
 
-// What the ops see of a packed weight: its shape, what they compute in, and no memory until it is packed.
+// What ops see of a packed weight: its shape and dtype, without memory until it is packed.
 Tensor packed_tensor(Backend& backend, const Shape& shape, DType dtype) {
   Memory memory(new Storage);
   memory->backend = &backend;
@@ -74,6 +75,7 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
   check(!packing || (!options.trained && !options.initialized),
         "parameters: packed weights are neither trained nor new");
   packed_as_ = packed_dtype(options);
+  // Order in the flat buffers: matrices, vectors, then buffers that are not trained.
   const auto place = [](const Entry& entry) {
     return !entry.learned() ? 2 : entry.parameter->shape.rank() > 1 ? 0 : 1;
   };
@@ -97,6 +99,7 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
                 : make_tensor(backend, {end}, DType::f32);
   if (options.trained) gradient_ = make_tensor(backend, {end}, DType::f32);
   if (buffers_end > 0) buffers_ = make_tensor(backend, {buffers_end}, DType::f32);
+  // Padding between slices must be 0, because the optimiser and the norm of the gradient read it.
   for (const Tensor& flat : {value_, master_, gradient_, buffers_})
     if (flat.defined()) backend.fill(flat, 0);
 
@@ -120,7 +123,7 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
   if (options.products8) prepare_products8();
 }
 
-// Before anything has been seen: activations up to 16, weights up to 4, and gradients wherever e5m2 reaches.
+// Initial scales: activations up to 16, weights up to 4, and gradients over the range of e5m2.
 void Parameters::prepare_products8() {
   Backend& backend = value_.backend();
   check(backend.has_products8(), "fp8: {} cannot multiply floats of 8 bits (a GPU of compute capability 8.9 can)",
@@ -134,7 +137,7 @@ void Parameters::prepare_products8() {
         parameter.shape.size() >= kLarge8)
       large.push_back(entry.parameter);
   }
-  // Rows of four: cuBLASLt wants a unit on a 16-byte boundary.
+  // Rows of four, because cuBLASLt needs each scale on a 16-byte boundary.
   units8_ = make_tensor(backend, {static_cast<std::int64_t>(3 * large.size()), 4}, DType::f32);
   std::vector<float> first;
   std::int64_t row = 0;
@@ -242,7 +245,7 @@ void Parameters::check_masters_whole() const {
 void Parameters::keep_masters(std::int64_t begin, std::int64_t count) {
   check_masters_whole();
   if (value_.dtype() == DType::f32) return;
-  // A part may be empty; a tensor may not.
+  // A part may be empty, but a tensor may not.
   const Tensor part = make_tensor(value_.backend(), {std::max<std::int64_t>(1, count)}, DType::f32);
   if (count > 0) value_.backend().scale(master_.slice_first(begin, count), 1, {part});
   master_ = part, masters_from_ = begin, masters_kept_ = count;

@@ -1,7 +1,7 @@
-// The memory of a model's parameters: values, gradients and f32 masters, each one flat buffer of which every
-// parameter is a slice, so that clipping and the optimiser are one launch each.
-// Matrices come first, then vectors: weight decay is for the former only (Loshchilov & Hutter's common practice). What
-// is not learned (Role::buffer) has a flat buffer of its own.
+// The memory of a model's parameters: values, gradients and f32 masters. Each is one flat buffer, and every parameter
+// is a slice of it, so that clipping and the optimiser are one launch each. Matrices come first, then vectors, because
+// weight decay applies to matrices only, as is common. Buffers that are not trained (Role::buffer) have a
+// flat buffer of their own.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@
 
 namespace attend::nn {
 
-// How a model that is only run keeps its weights and tables on a device that packs them (the CPU).
-//   plain    tensors like any other, of the dtype the model computes in
-//   stored   int8 where the file has that, else what the model computes in
+// How inference stores weights and tables on a device that packs them (the CPU).
+//   plain             ordinary tensors in the dtype the model computes in
+//   stored            int8 if the file has it, else the dtype the model computes in
 //   f32, bf16, int8   packed once, when the file is read
 enum class WeightForm : std::uint8_t { plain, stored, f32, bf16, int8 };
-WeightForm weight_form_named(std::string_view name);  // Error for what is none of these
+WeightForm weight_form_named(std::string_view name);  // throws Error for another name
 
-// What a model that is only run computes in, and how it keeps its weights.
+// The dtype that inference computes in, and how it stores weights.
 struct ModelFormat {
   ModelFormat(DType compute = DType::f32, WeightForm kept = WeightForm::stored) : dtype(compute), weights(kept) {}
   DType dtype;
@@ -33,13 +33,13 @@ struct ModelFormat {
 };
 
 struct ParametersOptions {
-  DType dtype = DType::f32;  // what the model computes in; bf16 keeps an f32 master where it is trained
+  DType dtype = DType::f32;  // the dtype of the model; training in bf16 keeps an f32 master
   std::uint64_t seed = 1;
-  bool trained = true;                     // false: values only, no gradients
-  bool initialized = true;                 // false: zeros, because a file fills them
-  WeightForm weights = WeightForm::plain;  // any other: neither trained nor initialized; every one must be written
-  bool products8 = false;                  // while it learns, products of large weights are of 8-bit floats; bf16 only
-  // More numbers than this are an Error, before any memory is taken, that names who has no more: a folder's files.
+  bool trained = true;                     // false allocates values only, no gradients
+  bool initialized = true;                 // false leaves zeros, because a file fills them
+  WeightForm weights = WeightForm::plain;  // packed forms are not trained or initialised, and must all be written
+  bool products8 = false;                  // trains with 8-bit float products of large weights; bf16 only
+  // Throws Error for more numbers than `most`, before allocating; the message names the source, such as a folder.
   std::int64_t most = limits::kMostParameters;
   std::string source = "parameters";
 };
@@ -49,11 +49,11 @@ class Parameters {
   struct Entry {
     std::string name;
     Parameter* parameter;
-    std::int64_t first_row = 0, rows_in_file = 0;  // where it lies in the tensor of a file; 0: it is all of it
-    std::int64_t offset = 0;                       // in the flat buffers; -1: packed, and not there
+    std::int64_t first_row = 0, rows_in_file = 0;  // its rows in the tensor of a file; 0 if it is the whole tensor
+    std::int64_t offset = 0;                       // in the flat buffers; -1 if it is packed instead
     bool learned() const { return parameter->role != Role::buffer; }
   };
-  // In visiting order.
+  // All parameters of a module in visiting order.
   template <class Module>
   static std::vector<Entry> list(Module& module) {
     Lister lister;
@@ -67,41 +67,41 @@ class Parameters {
   Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  std::int64_t count() const { return count_; }  // of learned numbers, without padding
-  std::size_t bytes() const;                     // that the values take, packed ones and buffers with them
+  std::int64_t count() const { return count_; }  // trained numbers, without padding
+  std::size_t bytes() const;                     // memory of the values, including packed ones and buffers
 
-  // The flat buffers, without what is packed. master is value itself when the model computes in f32; else it may be
-  // kept of a part only, from masters_from() on.
+  // The flat buffers, without packed weights. master is value itself if the model computes in f32. Otherwise it may
+  // hold only a part, from masters_from() on.
   const Tensor& value() const { return value_; }
   const Tensor& master() const { return master_; }
   const Tensor& gradient() const { return gradient_; }
-  // f32, what is not learned; undefined when the model has none of it.
+  // f32 buffers that are not trained; undefined if there are none.
   const Tensor& buffers() const { return buffers_; }
-  // The units of 8-bit products, f32 [n, 4]; undefined without them. They are part of what decides a run.
+  // The scales of 8-bit products, f32 [n, 4]; undefined without them. They are part of the state of a training run.
   const Tensor& units8() const { return units8_; }
-  std::int64_t decayed() const { return decayed_; }  // how much of them, from the start, belongs to matrices
+  std::int64_t decayed() const { return decayed_; }  // length of the first part, which holds matrices
 
-  // Before the first backward of a step: the next gradient written overwrites. After the last: zero what none reached.
+  // Call start_gradients() before the first backward of a step, so that the next gradient overwrites. Call
+  // finish_gradients() after the last one; it zeroes gradients that no backward wrote.
   void start_gradients();
   void finish_gradients();
 
-  // Where the numbers of an entry that is not packed lie, flat: what the model computes with, and the f32 behind it.
+  // The slice of an entry that is not packed: the value the model computes with, and its f32 master.
   Tensor value(const Entry& entry) const { return slice(entry.learned() ? value_ : buffers_, entry); }
   Tensor master(const Entry& entry) const {
     check_masters_whole();
     return slice(entry.learned() ? master_ : buffers_, entry);
   }
-  // f32 values of one entry, through the master; of a packed one, as it was rounded.
+  // f32 values of one entry, from the master. A packed entry returns its rounded values.
   std::vector<float> read(const Entry& entry) const;
   void write(const Entry& entry, std::span<const float> values);
-  // A packed entry straight from the bytes of a file, f32 or bf16. False: not so, use write().
+  // Packs an entry directly from the bytes of a file, f32 or bf16. False if that is not possible; then use write().
   bool write_stored(const Entry& entry, std::span<const std::byte> bytes, std::optional<DType> dtype);
-  // After writing to master() directly: brings the values the model computes with up to date.
+  // Call it after writing to master() directly: it updates the values that the model computes with.
   void master_changed();
-  // Of masters that are not the values themselves, only this part from now on; others have the rest (ZeRO).
+  // Keeps only this part of the masters from now on; other processes hold the rest (ZeRO). No effect in f32.
   void keep_masters(std::int64_t begin, std::int64_t count);
-  // Room for all of them again, with that part in place; the rest is for the caller to fill. False: nothing was
-  // missing.
+  // Allocates all masters again, with the kept part in place; the caller fills in the rest. False if all were there.
   bool make_masters_whole();
   std::int64_t masters_from() const { return masters_from_; }
 
@@ -123,7 +123,7 @@ class Parameters {
 
   std::vector<Entry> entries_;
   std::int64_t count_ = 0, decayed_ = 0;
-  std::int64_t masters_from_ = 0, masters_kept_ = -1;  // -1: all of them
+  std::int64_t masters_from_ = 0, masters_kept_ = -1;  // -1 means all of them
   DType packed_as_ = DType::f32;
   Tensor value_, master_, gradient_, buffers_, units8_;
 };

@@ -1,3 +1,4 @@
+// Sinusoidal positions (Vaswani et al. 2017, section 3.5), computed in double and rounded once: [length, C].
 #include "attend/nn/position.h"
 
 #include <cmath>

@@ -1,4 +1,6 @@
-// Recurrent layers with parameters, under the names of torch.nn.GRU and LSTM: weight_ih_l0, weight_hh_l0_reverse, ..
+// Recurrent layers: GRU (Cho et al. 2014) and LSTM (Hochreiter & Schmidhuber 1997), in one direction and in both.
+// Parameters carry the names of torch.nn.GRU and LSTM: weight_ih_l0, weight_hh_l0_reverse and so on.
+//   x [B, T, in] -> gates [B, T, G·C] -> states [B, T, C];   G is 3 for a GRU and 4 for an LSTM
 #pragma once
 
 #include <cmath>
@@ -17,7 +19,7 @@
 
 namespace attend::nn {
 
-// Where the rows of a recurrent decoder looked, weights [B, T, S], to whoever looks at the pass: [rows, 1, steps, S].
+// Shows the attention weights [B, T, S] of a recurrent decoder to the probe, if any, as [rows, 1, steps, S].
 inline void show_attention_weights(std::string_view label, const Tensor& weights, std::int64_t rows) {
   Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
   if (!probe) return;
@@ -36,7 +38,7 @@ class RecurrentLayer {
         input_bias_{{gates_of(kind) * width}, {}},
         hidden_bias_{{gates_of(kind) * width}, {}} {}
 
-  // What the inputs [.., in] add to the gates, [.., G·C], for all positions at once; then the steps.
+  // The inputs' share of the gates, [.., in] -> [.., G·C], for all positions at once. run() then does the steps.
   Tensor gates(const Tensor& x) const { return ops::linear(x, input_weight_, input_bias_); }
   ops::RecurrentResult run(const Tensor& gates, const ops::RecurrentOptions& options) const {
     return ops::recurrent(kind_, gates, hidden_weight_, hidden_bias_, options);
@@ -55,16 +57,16 @@ class RecurrentLayer {
 struct BidirectionalConfig {
   RnnKind kind = RnnKind::gru;
   std::int64_t in = 0, width = 0, layers = 1;
-  float dropout = 0;  // between layers
+  float dropout = 0;  // rate between layers
 };
 
-// A stack of layers, each of which reads the sequence from both ends (Schuster & Paliwal 1997): every state knows what
-// came before its position and what comes after.
+// A stack of layers that read the sequence from both ends (Schuster & Paliwal 1997). Every state depends on what comes
+// before its position and on what comes after.
 class BidirectionalRnn {
  public:
   struct Result {
-    Tensor states;  // [B, T, 2·C]: forward, backward
-    Tensor last;    // [B, 2·C]: where each direction of the last layer ended
+    Tensor states;  // [B, T, 2·C]: forward states, then backward states
+    Tensor last;    // [B, 2·C]: final states of both directions, last layer
   };
 
   explicit BidirectionalRnn(const BidirectionalConfig& config) : dropout_(config.dropout) {
@@ -74,14 +76,15 @@ class BidirectionalRnn {
     }
   }
 
-  //   x [B, T, in]   lengths i32 [B], or undefined: every sequence fills its row
+  //   x [B, T, in]   lengths i32 [B], undefined if there is no padding
   Result operator()(const Tensor& x, const Tensor& lengths) const {
     Result result{x, {}};
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const Tensor input = i == 0 ? x : ops::dropout(result.states, dropout_);
+      const Tensor input = i == 0 ? x : ops::dropout(result.states, dropout_);  // [B, T, in or 2·C]
       const auto& [forward, backward] = layers_[i];
       const auto ahead = forward.run(forward.gates(input), {.lengths = lengths});
       const auto back = backward.run(backward.gates(input), {.lengths = lengths, .reverse = true});
+      // States [B, T, 2·C], final states [B, 2·C].
       result = {ops::concat({ahead.states, back.states}, -1), ops::concat({ahead.hidden, back.hidden}, -1)};
     }
     return result;

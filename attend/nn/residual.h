@@ -1,10 +1,10 @@
-// The residual stream x around the sublayers of a Transformer.
+// The residual stream x around the sublayers of a Transformer, [B, T, C] or packed [rows, C].
 //   pre-norm (Xiong et al. 2020):     x.add(sublayer(norm(x)))     x <- x + sublayer(norm(x))
 //   post-norm (Vaswani et al. 2017):  x.add(sublayer(x), norm)     x <- norm(x + sublayer(x))
-// No sum is a kernel of its own. Where there is much to compute the norm behind a sum does it: in pre-norm order what a
-// sublayer adds waits here until the next norm reads it. One more position of each text is all latency, and there the
-// projections on both sides do what lies between them: the last of a sublayer adds to the stream, the first of the next
-// computes the norm of what it reads.
+// No sum is a kernel of its own. With many rows, the norm after a sum computes it: in pre-norm order a sublayer's
+// result waits here until the next norm reads it. Decoding one position per text is limited by latency. There the
+// neighbouring projections do the work: the last one of a sublayer adds to the stream, and the first one of the next
+// computes the norm.
 #pragma once
 
 #include <array>
@@ -22,16 +22,16 @@ namespace attend::nn {
 enum class Sums : std::uint8_t { by_norms, by_projections };
 
 struct ResidualOptions {
-  float dropout = 0;  // of what sublayers add; by projections nothing is dropped
+  float dropout = 0;  // rate for what sublayers add; unused with by_projections
   Sums sums = Sums::by_norms;
-  bool pre_norm = false;  // of sublayer()
+  bool pre_norm = false;  // the order that sublayer() uses
 };
 
 class Residual {
  public:
   Residual(Tensor x, const ResidualOptions& options) : stream_(std::move(x)), options_(options) { show_stream(); }
 
-  // norm(x), and what a post-norm sublayer reads: x.
+  // The input of a pre-norm sublayer: norm(x). With by_projections the sublayer's first projection computes the norm.
   SublayerInput normed(const LayerNorm& norm) {
     if (options_.sums == Sums::by_projections && !waiting_.defined()) return {stream_, norm};
     return normalized(norm);
@@ -49,7 +49,7 @@ class Residual {
     stream_ = norm.add(stream_, branch.value, options_.dropout).norm;
     show_stream();
   }
-  // sublayer(SublayerInput) -> Branch, in the order of the options.
+  // Runs sublayer(SublayerInput) -> Branch in the order that the options say.
   template <class Sublayer>
   void sublayer(const LayerNorm& norm, const Sublayer& sublayer) {
     if (options_.pre_norm)
@@ -57,8 +57,8 @@ class Residual {
     else
       add(sublayer(SublayerInput(*this)), norm);
   }
-  // body(Residual&): sublayers, at least one of which adds to the stream. In a pass that recomputes pieces of this
-  // kind, only what enters them is kept; so body captures by value, but for what outlives the pass.
+  // Runs body(Residual&), a row of sublayers. If the pass recomputes pieces of this kind, only the body's input is
+  // kept. So body must capture by value, except for what outlives the pass.
   template <class Body>
   void through(Recompute kind, Body body) {
     Pass* pass = stream_.pass();
@@ -70,13 +70,15 @@ class Residual {
     });
     stream_ = std::move(stream), waiting_ = std::move(waiting);
   }
-  // The stream as it stands (dropout does not hit what still waits).
+  // The stream as it stands. Dropout is not applied to a waiting branch.
   Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }
 
  private:
+  // Probes see the stream after every change; without one nothing is computed.
   void show_stream() const {
     if (parts_probe(stream_)) show("stream", {{"x", value()}});
   }
+  // One kernel adds the waiting branch and normalises the sum.
   Tensor normalized(const LayerNorm& norm) {
     if (!waiting_.defined()) return norm(stream_);
     ops::Summed next = norm.add(stream_, waiting_, options_.dropout);
@@ -85,6 +87,7 @@ class Residual {
     return std::move(next.norm);
   }
 
+  // waiting_ is the branch that no norm has added yet; undefined if there is none.
   Tensor stream_, waiting_;
   ResidualOptions options_;
 };

@@ -1,5 +1,5 @@
-// Which cached positions the rows of a search share: hypotheses of one text mostly agree but for their last few tokens,
-// and only where they differ must a cache move.
+// Tracks which cached positions the rows of a search share. Hypotheses of one text mostly differ only in their last
+// tokens, and only those must move in a cache.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,18 @@ class RowHistory {
  public:
   explicit RowHistory(std::int64_t rows) : written_by_(static_cast<std::size_t>(rows)) {}
 
-  // The first `positions` of every row of a group of `group` are the same.
+  // The first `positions` are the same in all rows of a group.
   void start(std::int64_t positions, std::int64_t group) {
     for (std::size_t row = 0; row < written_by_.size(); ++row)
       written_by_[row].assign(static_cast<std::size_t>(positions),
                               static_cast<std::int32_t>(row) / static_cast<std::int32_t>(group));
   }
-  // Every row has written one more.
+  // Every row has written one more position.
   void append() {
     for (std::size_t row = 0; row < written_by_.size(); ++row)
       written_by_[row].push_back(static_cast<std::int32_t>(row));
   }
-  // Row i goes on as row from[i]: what every cache must move for it.
+  // Row i continues as row from[i]. Returns what every cache must move for it.
   RowMoves move(Backend& backend, std::span<const std::int32_t> from) {
     std::vector<std::int64_t> shared;
     std::vector<std::vector<std::int32_t>> next;
@@ -42,7 +42,7 @@ class RowHistory {
   }
 
  private:
-  // By row, which row wrote each position of its cache: rows that agree at a position agree before it too.
+  // Per row, the row that wrote each position of its cache. Rows that agree at a position also agree before it.
   std::vector<std::vector<std::int32_t>> written_by_;
 };
 

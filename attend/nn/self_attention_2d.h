@@ -1,6 +1,7 @@
 // Self-attention over the places of an image, for any convolutional network (Zhang et al. 2019, section 3):
-//   y = x + gamma · o(softmax(f(x) g(x)ᵀ) h(x)), where f, g, h and o are 1 x 1 convolutions. gamma is learned from 0
-// on, so that a network first learns what is near, as without it.
+//   y = x + gamma · o(softmax(f(x) g(x)ᵀ) h(x)),   x, y [B, H, W, C]
+// f, g, h and o are 1 x 1 convolutions. gamma starts at 0, so that a network first learns local structure, as it would
+// without attention.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 namespace attend::nn {
 
 struct SelfAttention2dConfig {
-  bool pooled = true;  // keys and values are the largest of 2 x 2 places each: a quarter of the work
+  bool pooled = true;  // max-pools keys and values over 2 x 2 places: a quarter of the work
   bool spectral = true;
-  std::string label = "self attention";  // what a probe is told
+  std::string label = "self attention";  // the label under which a probe sees the weights
 };
 
 class SelfAttention2d {
  public:
   SelfAttention2d(std::int64_t width, const SelfAttention2dConfig& config = {});
 
-  // x [B, H, W, C] -> the same
+  // x [B, H, W, C] -> [B, H, W, C]
   Tensor operator()(const Tensor& x) const;
   const std::string& label() const { return config_.label; }
   bool pooled() const { return config_.pooled; }

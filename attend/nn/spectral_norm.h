@@ -1,5 +1,5 @@
-// Layers whose weight is divided by its spectral norm (Miyato et al. 2018; Zhang et al. 2019, section 3.1), or, told
-// so, is taken as it is. Names are those of torch.nn.utils.spectral_norm.
+// Layers whose weight is divided by its spectral norm (Miyato et al. 2018; Zhang et al. 2019, section 3.1), or used as
+// it is if the config says so. Parameters carry the names of torch.nn.utils.spectral_norm.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace attend::nn {
 
 struct SpectralConfig {
   bool bias = true;
-  bool spectral = true;  // false: the weight itself, under the name "weight"
+  bool spectral = true;  // false uses the weight itself, under the name "weight"
 };
 
+// A weight W [out, ..] and the vectors u [out] and v [rest] of its power iteration.
 class SpectralWeight {
  public:
   SpectralWeight(const Shape& shape, Role role, bool spectral)
@@ -25,7 +26,7 @@ class SpectralWeight {
         v_{{shape.size() / shape[0]}, {Init::normal, 1}, Role::buffer},
         spectral_(spectral) {}
 
-  // As x's pass computes with it.
+  // The normalised weight, in x's pass.
   Tensor operator()(const Tensor& x) const {
     return spectral_ ? ops::spectral_norm(x, weight_, {u_, v_}) : weight_.value;
   }
@@ -41,6 +42,7 @@ class SpectralWeight {
   bool spectral_;
 };
 
+// [.., in] -> [.., out]
 class SpectralLinear {
  public:
   SpectralLinear(std::int64_t in, std::int64_t out, const SpectralConfig& config = {})
@@ -58,7 +60,7 @@ class SpectralLinear {
   bool has_bias_;
 };
 
-// An odd window, padded so that the image keeps its size.
+// A convolution with an odd window, padded so that the size stays: [B, H, W, in] -> [B, H, W, out].
 class SpectralConv2d {
  public:
   SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, const SpectralConfig& config = {})
@@ -69,7 +71,7 @@ class SpectralConv2d {
   Tensor operator()(const Tensor& x) const {
     return ops::conv2d(x, weight_(x), has_bias_ ? bias_ : Parameter{}, {.padding = {padding_, padding_}});
   }
-  // Of a 1 x 1 window, as a projection [out, in]: for whoever multiplies it by more.
+  // The weight of a 1 x 1 convolution as a projection [out, in].
   Tensor projection(const Tensor& x) const {
     const Tensor weight = weight_(x);
     return weight.reshape({weight.dim(0), weight.dim(3)});
@@ -87,6 +89,7 @@ class SpectralConv2d {
   bool has_bias_;
 };
 
+// A table [count, width] with spectral norm.
 class SpectralEmbedding {
  public:
   SpectralEmbedding(std::int64_t count, std::int64_t width) : weight_({count, width}, Role::other, true) {}

@@ -1,3 +1,4 @@
+// Rows of a step-by-step decoder: uploading tokens, sampling, the top k, and reordering.
 #include "attend/nn/step_rows.h"
 
 #include <algorithm>
@@ -53,6 +54,7 @@ void StepRows::draw(const Tensor& logits, std::span<const SamplingParams> draws)
   }
   const Tensor tokens = like(logits, {logits.rows()}, DType::i32);
   const Tensor values = like(logits, {logits.rows()}, DType::f32), sums = like(values, values.shape());
+  // Sampling runs on the device, so that only a few numbers per row are downloaded.
   logits.backend().sample_tokens({logits, suppressed_, ints(words), ints(positions), tokens, values, sums});
   drawn_ = download_ints(tokens), drawn_logits_ = download(values), log_sums_ = download(sums);
 }
@@ -70,6 +72,7 @@ StepModel::Scores StepRows::scores(const Tensor& logits, const StepModel::Wanted
     if (!wanted.draws.empty()) return {logits_, log_sums_, ids_, drawn_, drawn_logits_};
     return {logits_, log_sums_, ids_};
   }
+  // All logits are wanted. They are kept, because the caller reads them in place on the host.
   last_logits_ = logits;
   last_log_sums_ = ops::log_sum_exp(logits);
   if (pass_.backend().on_host() && logits.dtype() == DType::f32)
@@ -86,6 +89,7 @@ bool StepRows::move(std::span<const std::int32_t> from) {
   bool moved = rows != count_;
   for (std::size_t i = 0; i < from.size(); ++i) {
     check(from[i] >= 0 && from[i] < count_, "decoder: row {} of {}", from[i], count_);
+    // Validates the row before anything moves.
     moved = moved || from[i] != static_cast<std::int32_t>(i);
   }
   count_ = rows;

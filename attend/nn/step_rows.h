@@ -1,5 +1,4 @@
-// What every decoder that goes step by step has: rows in groups, one group a source or prompt, and scores to hand to a
-// search on the host.
+// The rows of a step-by-step decoder, in groups with one source or prompt each, and the scores it returns to a search.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +12,30 @@ namespace attend::nn {
 
 class StepRows {
  public:
-  // groups · group rows. Throws Error for a recording pass, which would keep every step.
+  // Makes groups · group rows. Throws Error for a recording pass, which would keep every step.
   StepRows(Pass& pass, std::int64_t groups, std::int64_t group);
 
   std::int64_t count() const { return count_; }
   std::int64_t group() const { return group_; }
 
-  // i32 [values.size()] on the device.
+  // Uploads values as i32 [values.size()].
   Tensor ints(std::span<const std::int32_t> values) const;
-  // The position of every row, where they all go on together. Valid until the next call.
+  // The same position for every row. Valid until the next call.
   std::span<const std::int32_t> all_at(std::int64_t position);
-  // Which of so many tokens are never among the top k; how many are left.
+  // Excludes tokens from the top k and from sampling. Returns how many remain.
   std::int64_t suppress(std::span<const std::int32_t> ids, std::int64_t vocabulary);
-  const Tensor& suppressed() const { return suppressed_; }  // u8 [vocabulary]; undefined: none
-  // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
-  // take.
+  const Tensor& suppressed() const { return suppressed_; }  // u8 [vocabulary]; undefined if none is
+  // Call it before a step. Throws Error unless there is one token per row. Releases the scores of the last step, whose
+  // memory this step reuses.
   void start(std::span<const std::int32_t> tokens);
   void let_go() { last_logits_ = last_log_sums_ = Tensor(); }
-  // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
+  // Turns logits [rows, V] into scores after a step. On the host they are read in place, from a GPU they are copied.
   StepModel::Scores scores(const Tensor& logits, const StepModel::Wanted& wanted);
 
-  // Row i goes on as row from[i]. False when nothing moves; else count() is from's, and the caller moves its state.
+  // Row i continues as row from[i]. False if nothing moves; otherwise count() is the new number of rows, and the caller
+  // moves its own state.
   bool move(std::span<const std::int32_t> from);
-  // Of rows that moved: the source each group belongs to.
+  // The source of each group after a move.
   std::vector<std::int32_t> sources(std::span<const std::int32_t> from) const;
 
  private:

@@ -1,3 +1,4 @@
+// Runs decoding steps: plans, captures and replays them, and launches steps ahead of the host.
 #include "attend/nn/step_runner.h"
 
 #include <algorithm>
@@ -18,12 +19,13 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
   return Tensor(words_.memory(), {shape, begin, shape.rank() ? shape[-1] : 1, dtype});
 }
 
-// The words lie as for the step before.
+// True if the shared words have the same layout as in the last step.
 bool StepRunner::fits(const Step& step) const {
   return rows_ == static_cast<std::int64_t>(step.tokens.size()) && top_k_ == step.wanted.top_k &&
          draws_ == !step.wanted.draws.empty();
 }
 
+// True if the oldest running step computes exactly what is asked now.
 bool StepRunner::expected(const Step& step) const {
   if (under_way_ == 0 || prepared_ != memory_ || !fits(step)) return false;
   for (std::size_t row = 0; row < next_.size(); ++row) {
@@ -34,7 +36,7 @@ bool StepRunner::expected(const Step& step) const {
   return true;
 }
 
-// On the host nothing runs beside us, and a probe would see steps that may never be.
+// On the host nothing runs concurrently, and a probe must not see steps that may be discarded.
 bool StepRunner::goes_ahead() const { return chooses() && !pass_.backend().on_host() && !pass_.probe(); }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
@@ -49,7 +51,7 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   for (const std::int64_t row : step.entered) missing_.at(static_cast<std::size_t>(row)) = under_way_;
   const bool goes_on = expected(step);
   if (!goes_on) {
-    under_way_ = 0;  // what was begun comes to nothing
+    under_way_ = 0;  // running steps are discarded
     std::ranges::fill(missing_, 0);
     prepare(step);
     send(step);
@@ -76,7 +78,7 @@ bool StepRunner::rolls_over(const Step& step, std::int64_t steps) const {
   return false;
 }
 
-// What a row would have been answered is not known; what it goes on with is what its prompt was.
+// A row that a step did not include has no result. It continues with the token it was given.
 void StepRunner::note_missed(const Step& step) {
   missed_.assign(missing_.size(), false);
   for (std::size_t row = 0; row < missing_.size(); ++row) {
@@ -87,8 +89,8 @@ void StepRunner::note_missed(const Step& step) {
   }
 }
 
-// Rows that entered while steps were under way take part in those that are launched from now on. Others are where the
-// device alone knows, so only the words of these rows are changed.
+// Rows that entered while steps were running take part in later launches. Only the device knows where the other rows
+// are by then, so only the words of the new rows are changed.
 void StepRunner::join(const Step& step) {
   std::vector<std::int32_t>& joins = joins_[next_joins_++ % std::size(joins_)];
   std::vector<std::int32_t> values;
@@ -149,7 +151,7 @@ void StepRunner::prepare(const Step& step) {
 }
 
 void StepRunner::send(const Step& step) {
-  // An empty row is at its first position: what it writes there is overwritten by whoever comes to it.
+  // An empty row computes its first position; the text that enters next overwrites what it writes.
   next_.clear();
   for (std::int64_t position : step.positions) next_.push_back(std::max<std::int64_t>(position, 0));
   sent_.clear();
@@ -168,7 +170,8 @@ void StepRunner::send(const Step& step) {
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
 
-// The first step on new memory is often the only one (a beam search moves rows at every step), so it makes no plan.
+// The first step on new memory is often the only one, because a beam search moves rows at every step. So it makes no
+// plan.
 void StepRunner::launch(const Body& body) {
   const auto work = [&] {
     const auto input = [&](std::int64_t begin, const Shape& shape) {
@@ -209,7 +212,7 @@ void StepRunner::leave_answer(const Tensor& logits) {
   } else if (top_k_ > 0) {
     leave_list(logits, values_begin(), ids_begin());
   }
-  if (goes_ahead()) {  // the next step is one position on
+  if (goes_ahead()) {  // the next step is one position further
     const Shape places{moving()};
     backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
   }

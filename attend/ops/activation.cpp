@@ -1,3 +1,4 @@
+// Activations and dropout.
 #include "attend/ops/activation.h"
 
 #include "attend/ops/checks.h"
@@ -11,6 +12,7 @@ Tensor activation(const Tensor& x, Activation kind) {
   check_contiguous("activation", {x});
   Tensor y = like(x);
   x.backend().activation(x, kind, y);
+  // The input is kept, because most slopes cannot be computed from the result.
   return record(y, {x}, [x, kind](const Tensor& dy, Grads& grad) {
     if (Grad dx = grad(x)) dy.backend().activation_backward(dy, x, kind, dx, {});
   });
@@ -23,6 +25,7 @@ Tensor dropout(const Tensor& x, float rate) {
   if (dropout.rate == 0) return x;
   Tensor y = like(x);
   x.backend().dropout(x, dropout, {y});
+  // The mask follows from the seed, so backward makes it again instead of keeping it.
   return record(y, {x}, [to = Target(x), dropout](const Tensor& dy, Grads& grad) {
     if (Grad dx = grad(to)) dy.backend().dropout(dy, dropout, dx);
   });

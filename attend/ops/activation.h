@@ -1,4 +1,5 @@
-// Element-wise functions: relu, gelu, gelu-tanh, silu, tanh, sigmoid, leaky relu; and dropout (Srivastava et al. 2014).
+// Element-wise functions, [..] -> [..]: relu, gelu (Hendrycks & Gimpel 2016), its tanh approximation, silu, tanh,
+// sigmoid, leaky relu; and dropout (Srivastava et al. 2014).
 #pragma once
 
 #include "attend/tensor/activation.h"
@@ -16,7 +17,8 @@ inline Tensor tanh(const Tensor& x) { return activation(x, Activation::tanh); }
 inline Tensor sigmoid(const Tensor& x) { return activation(x, Activation::sigmoid); }
 inline Tensor leaky_relu(const Tensor& x) { return activation(x, Activation::leaky_relu); }
 
-// Zeroes elements with this probability and scales the rest by 1 / (1 - rate); x itself when the pass does not record.
+// Zeroes elements with this probability and scales the rest by 1 / (1 - rate). Returns x itself if the pass does not
+// record.
 Tensor dropout(const Tensor& x, float rate);
 
 }  // namespace attend::ops

@@ -1,3 +1,4 @@
+// The scores of additive attention. The sum q + k, [B, T, S, C], is not kept for backward.
 #include "attend/ops/additive_attention.h"
 
 #include "attend/base/error.h"
@@ -14,7 +15,7 @@ Tensor additive_scores(const Tensor& q, const Tensor& k, const Tensor& v) {
         "additive_scores: q must be [B, T, C] and k [B, S, C], not {} and {}", q.shape(), k.shape());
   check(v.shape() == Shape{q.dim(2)}, "additive_scores: q is {}, so v must be [{}], not {}", q.shape(), q.dim(2),
         v.shape());
-  Tensor scores = like(lead({&q, &k, &v}), {q.dim(0), q.dim(1), k.dim(1)});
+  Tensor scores = like(lead({&q, &k, &v}), {q.dim(0), q.dim(1), k.dim(1)});  // [B, T, S]
   q.backend().additive_scores(q, k, v, scores);
   return record(scores, {q, k, v}, [q, k, v](const Tensor& dscores, Grads& grad) {
     dscores.backend().additive_scores_backward(dscores, q, k, v, grad(q), grad(k), grad(v));

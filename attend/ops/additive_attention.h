@@ -1,4 +1,5 @@
-// Bahdanau, Cho & Bengio 2015: how well each encoder state fits the decoder's, scored by a small network.
+// Additive attention (Bahdanau, Cho & Bengio 2015, appendix A.1.2): a small network scores how well each encoder state
+// fits the decoder's state.
 #pragma once
 
 #include "attend/tensor/tensor.h"

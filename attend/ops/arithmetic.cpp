@@ -1,3 +1,4 @@
+// Sums, products, multiples and conversions. A repeated operand's gradient is summed over the axes it repeats along.
 #include "attend/ops/arithmetic.h"
 
 #include "attend/base/error.h"
@@ -19,7 +20,7 @@ void check_suffix(const char* op, const Tensor& a, const Tensor& b) {
   check(fits, "{}: b is {}, which is neither the shape nor an ending of a's {}", op, b.shape(), a.shape());
 }
 
-// d summed over the leading axes that b repeats along.
+// Sums d over the leading axes that b repeats along: [repeats, size] -> [size].
 void sum_to(const Tensor& d, const Grad& db) {
   const std::int64_t size = db.into.size(), repeats = size ? d.size() / size : 0;
   d.backend().reduce(Reduction::sum, d.reshape(Shape{1, repeats, size}),
@@ -33,6 +34,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
   Tensor y = like(lead({&a, &b}), a.shape());
   a.backend().add(a, b, y);
   return record(y, {a, b}, [to_a = Target(a), to_b = Target(b)](const Tensor& dy, Grads& grad) {
+    // The gradient of a sum is dy itself, so it is handed on without a copy.
     grad.give(to_a, dy);
     if (to_a.shape() == to_b.shape())
       grad.give(to_b, dy);
@@ -49,6 +51,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
     write_gradient(grad, a, dy, [&](const Grad& da) { dy.backend().multiply(dy, b, da); });
     if (Grad db = grad(b)) {
       if (a.shape() == b.shape() && db.into.dtype() == dy.dtype()) return dy.backend().multiply(dy, a, db);
+      // A repeated b, or one with an f32 gradient, needs the product before the sum.
       Tensor product = like(dy);
       dy.backend().multiply(dy, a, {product});
       sum_to(product, db);

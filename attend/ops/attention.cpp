@@ -1,3 +1,4 @@
+// Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1): checks, the fused kernel, the probe and backward.
 #include "attend/ops/attention.h"
 
 #include <array>
@@ -57,7 +58,7 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
   }
 }
 
-// A cache by heads, which stands for keys and values.
+// Checks a cache by heads, [B, 2·H, S, D], which is both keys and values.
 void check_cache(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads) {
   check(q.backend().on_host() && &k.backend() == &q.backend() && !recorded({q, k}),
         "attention: keys by heads {} are a cache of the host's, and not to be learned through", k.shape());
@@ -95,8 +96,10 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
                        .scale = options.scale != 0 ? options.scale : 1.0f / std::sqrt(static_cast<float>(head)),
                        .mask = options.mask,
                        .dropout = made.pass() ? made.pass()->dropout(options.dropout) : Dropout{}};
+  // y [B, T, H·D]. lse [rows, H] is the log of each row's sum of exponentials; backward recomputes weights from it.
   Tensor y = like(made, q.shape()), lse = like(y, {q.rows(), options.heads}, DType::f32);
   q.backend().attention(args, y, lse);
+  // The weights for a probe, [B, H, T, S].
   if (Probe* probe = made.pass() ? made.pass()->probe() : nullptr) {
     const bool packed = options.mask.query_offsets.defined();
     const std::int64_t batch = packed ? options.mask.query_offsets.dim(0) - 1 : q.dim(0);
@@ -110,8 +113,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       probe->attention(options.label, weights);
   }
   return record(y, {q, k, v, options.mask.bias}, [args, y, lse](const Tensor& dy, Grads& grad) {
-    // The kernels write each gradient by itself. Where one tensor is two of q, k and v, the later one's goes into
-    // memory of its own and is added then.
+    // The kernels write each gradient separately. If one tensor is two of q, k and v, the later gradient gets its own
+    // memory and is added afterwards.
     const std::array<Tensor, 3> of = {args.q, args.k, args.v};
     std::array<Grad, 3> into, sums, added;
     for (std::size_t i = 0; i < of.size(); ++i) {

@@ -1,3 +1,4 @@
+// Distances and losses of boxes.
 #include "attend/ops/boxes.h"
 
 #include "attend/base/error.h"
@@ -19,6 +20,7 @@ Tensor box_distances(const Tensor& boxes, const Tensor& others) {
   const Tensor distances = like(lead({&boxes, &others}), boxes.shape().with_last(2));
   boxes.backend().box_distances(boxes, others, distances);
   return record(distances, {boxes, others}, [boxes, others](const Tensor& d, Grads& grad) {
+    // Both distances are symmetric, so one kernel computes either gradient.
     d.backend().box_distances_backward(d, boxes, others, grad(boxes));
     d.backend().box_distances_backward(d, others, boxes, grad(others));
   });
@@ -29,7 +31,7 @@ Tensor box_losses(const Tensor& boxes, const Tensor& others, const Tensor& weigh
   check(weights.defined() && weights.shape() == distances.shape(),
         "box_losses: boxes are {}, so weights must be {}, not {}", boxes.shape(), distances.shape(),
         weights.defined() ? weights.shape() : Shape{});
-  return sum(multiply(distances, weights).flat_rows(), 0);
+  return sum(multiply(distances, weights).flat_rows(), 0);  // [2]
 }
 
 }  // namespace attend::ops

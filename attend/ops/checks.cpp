@@ -1,3 +1,4 @@
+// Checks of an op's inputs. They run before every kernel, so messages are only built on failure.
 #include "attend/ops/checks.h"
 
 #include "attend/base/error.h"
@@ -14,7 +15,7 @@ void check_floats(const char* op, std::initializer_list<Tensor> tensors) {
     if (!tensor.defined()) continue;
     check(tensor.dtype() == first.dtype(), "{}: mixes {} {} with {} {}", op, first.dtype(), first.shape(),
           tensor.dtype(), tensor.shape());
-    if (&tensor.backend() != &first.backend()) [[unlikely]]  // not check(): names are strings, made only here
+    if (&tensor.backend() != &first.backend()) [[unlikely]]  // not check(), because it would build the names every time
       fail("{}: one tensor lies on {}, another on {}", op, first.backend().name(), tensor.backend().name());
   }
 }
@@ -38,6 +39,7 @@ int check_axis(const char* op, const Tensor& x, int axis) {
   return x.shape().index(axis);
 }
 
+// Recording needs both: a pass that records and an input that is trained or depends on one.
 bool recorded(std::initializer_list<Tensor> inputs) {
   bool recording = false, differentiable = false;
   for (const Tensor& input : inputs) {

@@ -1,3 +1,4 @@
+// The symmetric divergence of R-Drop. Four numbers per pair of rows, [N, 4], are kept for backward.
 #include "attend/ops/consistency.h"
 
 #include "attend/base/error.h"

@@ -1,3 +1,4 @@
+// Convolution and transposed convolution. Special windows become matrix products, which are faster.
 #include "attend/ops/convolution.h"
 
 #include "attend/base/error.h"
@@ -26,6 +27,7 @@ void check_window(const char* op, const Tensor& x, const Tensor& weight, const C
   check(weight.dim(1) > 0 && weight.dim(2) > 0, "{}: the weight {} has an empty window", op, weight.shape());
 }
 
+// [B, H', W', O]
 Shape result_shape(const Tensor& x, const Tensor& weight, const Convolution& args) {
   const std::int64_t h = images::windows(x.dim(1), weight.dim(1), args.stride.h, args.padding.h, args.dilation.h);
   const std::int64_t w = images::windows(x.dim(2), weight.dim(2), args.stride.w, args.padding.w, args.dilation.w);
@@ -34,12 +36,13 @@ Shape result_shape(const Tensor& x, const Tensor& weight, const Convolution& arg
   return {x.dim(0), h, w, weight.dim(0)};
 }
 
+// A 1 x 1 convolution with stride 1 is a product of [B·H·W, C] and [C, O].
 bool is_product(const Tensor& weight, const Convolution& args) {
   return weight.dim(1) == 1 && weight.dim(2) == 1 && args.groups == 1 && args.stride.h == 1 && args.stride.w == 1 &&
          args.padding.h == 0 && args.padding.w == 0;
 }
 
-// Windows side by side: each place is read once, and cutting the image up is a permutation.
+// Windows that lie side by side, as ViT's patches do: each place is read once, and cutting the image is a permutation.
 bool is_patches(const Tensor& x, const Tensor& weight, const Convolution& args) {
   return args.groups == 1 && args.stride.h == weight.dim(1) && args.stride.w == weight.dim(2) && args.padding.h == 0 &&
          args.padding.w == 0 && args.dilation.h == 1 && args.dilation.w == 1 && x.dim(1) % args.stride.h == 0 &&
@@ -49,11 +52,13 @@ bool is_patches(const Tensor& x, const Tensor& weight, const Convolution& args) 
 Tensor patches_product(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   const std::int64_t kh = weight.dim(1), kw = weight.dim(2), row = kw * x.dim(3);
   const std::int64_t B = x.dim(0), down = x.dim(1) / kh, across = x.dim(2) / kw;
+  // [B, down, across, kh, kw·C]
   const Tensor patches = permute(x.reshape({B, down, kh, across, row}), {0, 1, 3, 2, 4});
   return linear(patches.reshape({B, down, across, kh * row}), weight.reshape({weight.dim(0), kh * row}), bias,
                 {.activation = activation});
 }
 
+// The bias gradient is the sum of dy over all places: [B, H', W', O] -> [O].
 void sum_to_bias(const Tensor& dy, const Target& bias, Grads& grad) {
   if (const Grad dbias = grad(bias))
     dy.backend().reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
@@ -73,8 +78,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   if (is_product(weight, args))
     return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias, {.activation = kind});
   if (is_patches(x, weight, args)) return patches_product(x, weight, bias, kind);
+  // Backward needs the input of the activation, so training keeps the two ops apart.
   if (kind != Activation::none && recorded({x, weight, bias})) return activation(conv2d(x, weight, bias, args), kind);
-  const Tensor y = like(lead({&x, &weight}), result_shape(x, weight, args));
+  const Tensor y = like(lead({&x, &weight}), result_shape(x, weight, args));  // [B, H', W', O]
   x.backend().convolution(args, x, weight, bias, kind, {y});
   return record(y, {x, weight, bias}, [x, weight, to_bias = Target(bias), args](const Tensor& dy, Grads& grad) {
     sum_to_bias(dy, to_bias, grad);
@@ -105,6 +111,7 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bia
         "conv_transpose2d: an output padding of {} x {} must be smaller than the stride, {} x {}",
         options.output_padding.h, options.output_padding.w, args.stride.h, args.stride.w);
   const Tensor y = like(lead({&x, &weight}), {x.dim(0), h, w, weight.dim(3) * args.groups});
+  // Forward is conv2d's gradient of the input, and backward is conv2d itself.
   x.backend().convolution_input(args, x, weight, {y});
   record(y, {x, weight}, [x, weight, args](const Tensor& dy, Grads& grad) {
     if (const Grad dx = grad(x)) dy.backend().convolution(args, dy, weight, {}, Activation::none, dx);

@@ -1,3 +1,4 @@
+// Stochastic depth: dropout with one random number per item of the batch.
 #include "attend/ops/drop_path.h"
 
 #include "attend/base/error.h"
@@ -12,6 +13,7 @@ Tensor drop_path(const Tensor& x, float rate) {
   check_contiguous("drop_path", {x});
   Dropout dropout = x.pass() ? x.pass()->dropout(rate) : Dropout{};
   if (dropout.rate == 0 || x.size() == 0) return x;
+  // All elements of an item share one random number.
   dropout.group = x.size() / x.dim(0);
   const Tensor y = like(x);
   x.backend().dropout(x, dropout, {y});

@@ -1,3 +1,4 @@
+// Lookup of table rows by id, and its gradient, which adds rows of dy to rows of the table.
 #include "attend/ops/embedding.h"
 
 #include "attend/base/error.h"
@@ -9,7 +10,8 @@ namespace attend::ops {
 
 namespace {
 
-// Adds the rows of dy to those of table that ids name, but for one row that stays as it was.
+// Adds the rows of dy to the rows of the table that ids name. The padding row keeps its gradient: it is saved before
+// and written back after, so that the kernel needs no special case.
 void gather_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table, std::int64_t padding) {
   Backend& backend = dy.backend();
   if (padding < 0) return backend.embedding_backward(dy, ids, scale, table);
@@ -47,7 +49,7 @@ Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions&
         "embedding: the padding of positions is {}; it needs position_ids, and a row", position_padding);
   Shape shape = ids.shape();
   shape.append(width);
-  Tensor y = like(lead({&ids, &table}), shape, table.dtype());
+  Tensor y = like(lead({&ids, &table}), shape, table.dtype());  // [.., C]
   table.backend().embedding(ids, table, scale, positions, position_ids, y);
   return record(y, {table, positions},
                 [=, scale = scale, positions = positions, position_ids = position_ids, padding = padding,
@@ -57,7 +59,8 @@ Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions&
                   if (Grad dpositions = grad(positions)) {
                     if (position_ids.defined())
                       return gather_backward(dy, position_ids, 1, dpositions, position_padding);
-                    // Each place in the sequence has one row: sum over the batch, and nothing reaches the rows beyond.
+                    // Each index in the sequence has one row, so the gradient is the sum over the batch. Rows beyond
+                    // the sequence get 0.
                     const std::int64_t batch = length ? ids.size() / length : 0;
                     const Tensor used = dpositions.into.slice_first(0, length),
                                  rest = dpositions.into.slice_first(length, positions.dim(0) - length);
@@ -75,6 +78,7 @@ Tensor gather(const Tensor& x, const Tensor& ids) {
   check_floats("gather", {x});
   check_ints("gather", ids, x);
   check_contiguous("gather", {x, ids});
+  // x is viewed as a table [N, rest].
   const std::int64_t rows = x.dim(0);
   Shape shape = x.shape();
   shape.set(0, ids.dim(0));

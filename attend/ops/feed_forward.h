@@ -1,5 +1,5 @@
-// The position-wise feed-forward network (Vaswani et al. 2017, section 3.3) as one op: y = f(x W₁ᵀ + b₁) W₂ᵀ + b₂. One
-// op, so that the way back through W₂ and f can be one kernel: nobody else reads what lies between.
+// The position-wise feed-forward network (Vaswani et al. 2017, section 3.3): y = f(x W₁ᵀ + b₁) W₂ᵀ + b₂. It is one op,
+// so that backward through W₂ and f can be one kernel; no other op reads the tensor between them.
 #pragma once
 
 #include "attend/ops/linear.h"

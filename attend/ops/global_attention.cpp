@@ -1,3 +1,4 @@
+// Windowed attention with global positions: one attention over the window, one for the global queries, then a merge.
 #include "attend/ops/global_attention.h"
 
 #include <algorithm>
@@ -24,11 +25,12 @@ void check_layout(const Tensor& q, const Tensor& k, const AttentionMask& mask, c
         globals.query_offsets.size() - 1, globals.merged.size());
 }
 
-// What every query reads within its window and from the global keys, [rows, C].
+// What every query reads inside its window and from the global keys, [rows, C].
 Tensor read_band(const Tensor& q, const Tensor& k, const Tensor& v, AttentionOptions options,
                  const GlobalPositions& globals) {
   AttentionWindow window = options.mask.window;
   window.globals = globals.first > 0 ? globals.first : globals.front;
+  // If the sets are the first positions, the kernels handle them without copies.
   if (globals.first > 0) {
     options.mask.window = window;
     return attention(q, k, v, options).flat_rows();
@@ -43,7 +45,7 @@ Tensor read_band(const Tensor& q, const Tensor& k, const Tensor& v, AttentionOpt
   return attention(q.flat_rows(), rows_of(k, globals.key_rows), rows_of(v, globals.key_rows), options);
 }
 
-// What the global queries read from all keys, [rows of globals.marked_rows, C].
+// What the global queries read from all keys, [number of marked_rows, C].
 Tensor read_all(const GlobalProjections& by, AttentionOptions options, const GlobalPositions& globals) {
   options.mask = {.key_lengths = options.mask.key_lengths,
                   .query_offsets = globals.marked_offsets,
@@ -54,7 +56,8 @@ Tensor read_all(const GlobalProjections& by, AttentionOptions options, const Glo
   return attention(rows_of(by.q, globals.marked_rows), by.k.flat_rows(), by.v.flat_rows(), options);
 }
 
-// The weights of all queries by the places of k. For looking at, so it is done on the host.
+// Collects the weights of all queries in the order of k for a probe. It runs on the host, because only inspection needs
+// it.
 class ShownWeights {
  public:
   ShownWeights(const Tensor& band, const GlobalPositions& globals)
@@ -65,7 +68,7 @@ class ShownWeights {
         whole_offsets_(download_ints(globals.whole_offsets)),
         values_(static_cast<std::size_t>(band.dim(0) * heads_ * queries_ * keys_)) {}
 
-  // band [B, H, T, front and S], or by the places of k itself.
+  // band is [B, H, T, front + S] with copied keys, or [B, H, T, S].
   void add_band(const Tensor& band, const GlobalPositions& globals, bool copied) {
     std::vector<std::int32_t> rows, from;
     if (copied) rows = download_ints(globals.key_rows), from = download_ints(globals.key_offsets);
@@ -74,7 +77,7 @@ class ShownWeights {
       value(b, h, t, copied ? rows[static_cast<std::size_t>(from[at] + s)] - whole_offsets_[at] : s) += weight;
     });
   }
-  // marked [B, H, global queries, S] take the place of what these have.
+  // marked [B, H, global queries, S] replaces the weights of these queries.
   void put_marked(const Tensor& marked, const GlobalPositions& globals) {
     const std::vector<std::int32_t> rows = download_ints(globals.marked_rows),
                                     from = download_ints(globals.marked_offsets);
@@ -99,7 +102,7 @@ class ShownWeights {
   float& value(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t s) {
     return values_[static_cast<std::size_t>(((b * heads_ + h) * queries_ + t) * keys_ + s)];
   }
-  // Every weight that is not 0: those of places that no sequence has are.
+  // Calls fn for every weight that is not 0. Places without a sequence have weight 0.
   template <class Fn>
   static void each(const Tensor& weights, const Fn& fn) {
     const std::vector<float> all = download(weights);
@@ -128,7 +131,7 @@ Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
     read.mask.window.globals = globals.first;
     return attention(q, k, v, read);
   }
-  Tensor band, marked;  // weights, if anyone looks
+  Tensor band, marked;  // weights for a probe, if there is one
   read.weights = &band;
   const Tensor mixed = bars ? read_band(q, k, v, read, globals) : attention(q, k, v, read).flat_rows();
   read.weights = &marked;
@@ -142,6 +145,7 @@ Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
     else
       mixed.pass()->probe()->attention(options.label, weights);
   }
+  // Rows of global queries come from the second attention, all others from the first.
   return gather(concat({mixed, seen}, 0), globals.merged).reshape(q.shape());
 }
 

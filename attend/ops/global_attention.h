@@ -1,8 +1,7 @@
-// Attention under a window with global positions anywhere, a set for each sequence (Beltagy et al. 2020, section 3.1).
-// The kernels know the first n positions as global ones (AttentionWindow::globals), which is all that a band and a few
-// more keys need. So the keys that are global are copied in front of the others, where they are the first n, and the
-// originals are hidden (AttentionMask::seen_from): time and memory grow as n·w, for any set. The global queries then
-// read all keys once more, by themselves.
+// Windowed attention with global positions anywhere, a set per sequence (Beltagy et al. 2020, section 3.1). The kernels
+// support only the first n positions as global ones (AttentionWindow::globals). So global keys are copied to the front,
+// where they are the first n, and the originals are hidden (AttentionMask::seen_from). Time and memory grow with length
+// times window, for any set. Then the global queries read all keys in a second attention.
 #pragma once
 
 #include "attend/ops/attention.h"
@@ -10,14 +9,14 @@
 
 namespace attend::ops {
 
-// What the global positions read by, where that is not q, k and v: projections of their own.
+// A second projection for global positions, if the model has one; each like q, k and v.
 struct GlobalProjections {
   Tensor q = {}, k = {}, v = {};
 };
 
-// As ops::attention, where global positions see all and are seen by all, as far as causality lets them. The lists must
-// have been made for the layout of options.mask, whose window.globals is not read: who wants the first n among them
-// puts these into the sets. A probe sees the weights by the places of k, [B, H, T, S].
+// Like ops::attention, but global positions attend to all and all attend to them, as far as causality allows. The lists
+// must match the layout of options.mask. Its window.globals is ignored; put such positions into the sets. A probe sees
+// the weights in the order of k, [B, H, T, S].
 Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
                         const GlobalPositions& globals, const GlobalProjections& own = {});
 

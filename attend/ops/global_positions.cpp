@@ -1,3 +1,4 @@
+// Builds the lists of global positions on the host.
 #include "attend/ops/global_positions.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using Set = std::vector<std::int32_t>;
 
 std::int32_t narrow(std::int64_t n) { return static_cast<std::int32_t>(n); }
 
-// Sorted, each once.
+// Sorts each set and removes duplicates, and checks its range.
 std::vector<Set> in_order(const AttentionLayout& layout, std::span<const Set> sets) {
   check(sets.size() == layout.sequences.size(), "global positions: {} sets for {} sequences", sets.size(),
         layout.sequences.size());
@@ -34,8 +35,8 @@ std::vector<Set> in_order(const AttentionLayout& layout, std::span<const Set> se
   return ordered;
 }
 
-// Whether each set is the first n keys, or all there are. A query that stands in front of the first key would be one of
-// the first n to the kernels.
+// True if each set is the first n keys, or all keys of a shorter sequence. Sequences with more queries than keys are
+// excluded: a query before the first key would count as one of the first n.
 bool first_keys(const AttentionLayout& layout, std::span<const Set> ordered, std::int64_t n) {
   for (std::size_t b = 0; b < ordered.size(); ++b) {
     const Sequence& sequence = layout.sequences[b];
@@ -46,9 +47,9 @@ bool first_keys(const AttentionLayout& layout, std::span<const Set> ordered, std
   return true;
 }
 
-// Copies of the global keys, what fills up the front, and the keys themselves.
+// Adds copies of the global keys, padding of the front, then all keys.
 void add_keys(const Sequence& sequence, const Set& set, GlobalLists& lists) {
-  const std::int64_t place = sequence.keys - sequence.queries;  // query t stands at key t + place
+  const std::int64_t place = sequence.keys - sequence.queries;  // query t has the position of key t + place
   const auto add = [&](std::int64_t row, std::int64_t seen_from) {
     lists.key_rows.push_back(narrow(row)), lists.seen_from.push_back(narrow(seen_from));
   };
@@ -56,8 +57,8 @@ void add_keys(const Sequence& sequence, const Set& set, GlobalLists& lists) {
     add(sequence.key_row + key, key >= sequence.visible ? kSeenByNone
                                 : lists.causal          ? std::max<std::int64_t>(key - place, 0)
                                                         : 0);
-  // Queries that stand in front of the first key must not take the copies' places for their own: there the kernels let
-  // them see all.
+  // Queries before the first key must not share positions with the copies, because the kernels would treat them as
+  // global.
   const std::int64_t filling = lists.front - static_cast<std::int64_t>(set.size()) + std::max<std::int64_t>(-place, 0);
   for (std::int64_t i = 0; i < filling; ++i) add(0, kSeenByNone);
   std::size_t next = 0;
@@ -71,7 +72,7 @@ void add_keys(const Sequence& sequence, const Set& set, GlobalLists& lists) {
   lists.key_offsets.push_back(narrow(static_cast<std::int64_t>(lists.key_rows.size())));
 }
 
-// The queries that stand at global keys.
+// Adds the queries at the positions of global keys.
 void add_queries(const Sequence& sequence, const Set& set, GlobalLists& lists) {
   const std::int64_t place = sequence.keys - sequence.queries;
   Set kept;
@@ -84,7 +85,7 @@ void add_queries(const Sequence& sequence, const Set& set, GlobalLists& lists) {
     kept.push_back(key);
   }
   lists.marked_offsets.push_back(narrow(static_cast<std::int64_t>(lists.marked_rows.size())));
-  // Number j of them sees key s where it does not stand before it: where no more than j of them do.
+  // The j-th global query attends to key s if at most j global queries come before s.
   for (std::int64_t key = 0; lists.causal && key < sequence.keys; ++key)
     lists.marked_from[static_cast<std::size_t>(sequence.key_row + key)] =
         narrow(std::ranges::lower_bound(kept, key) - kept.begin());

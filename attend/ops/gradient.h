@@ -1,5 +1,5 @@
-// A parameter computed in bf16 collects its gradient in f32. Kernels that write weight gradients take that; for the
-// others the gradient is made in the dtype of dy first and added from there.
+// A bf16 parameter accumulates its gradient in f32. Kernels for weight gradients write f32 directly. For other kernels
+// the gradient is computed in dy's dtype first, then added.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace attend::ops {
 
-// write(Grad) with the gradient of x in dy's dtype; nothing when x wants none.
+// Calls write(Grad) with a gradient of x in dy's dtype; does nothing if x wants none.
 template <class Write>
 void write_gradient(Grads& grads, const Target& x, const Tensor& dy, Write&& write) {
   const Grad dx = grads(x);

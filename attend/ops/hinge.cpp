@@ -1,3 +1,4 @@
+// Hinge losses, composed of other ops: they are too small to need a kernel.
 #include "attend/ops/hinge.h"
 
 #include "attend/ops/activation.h"
@@ -9,7 +10,7 @@ namespace attend::ops {
 
 namespace {
 
-// mean relu(1 + sign · scores)
+// mean relu(1 + sign · scores), [1]
 Tensor hinge(const Tensor& scores, float sign) {
   const Tensor flat = scores.reshape({-1}), one = like(flat, {1});
   one.backend().fill(one, 1);

@@ -1,3 +1,4 @@
+// Batch norm and group norm. Batch norm is group norm of one image with one group per channel.
 #include "attend/ops/image_norm.h"
 
 #include "attend/base/error.h"
@@ -19,7 +20,7 @@ void check_image_norm(const char* op, const Tensor& x, const Tensor& weight, con
           width, each.defined() ? each.shape() : Shape{});
 }
 
-// x as [images, places, C].
+// x is viewed as [images, places, C].
 Tensor norm(const char* op, const Tensor& x, GroupNorm args, std::int64_t images) {
   check_image_norm(op, x, args.weight, args.bias);
   check(args.groups > 0 && x.width() % args.groups == 0, "{}: {} channels do not divide into {} groups", op, x.width(),
@@ -28,7 +29,7 @@ Tensor norm(const char* op, const Tensor& x, GroupNorm args, std::int64_t images
   const Shape folded{images, places, x.width()};
   args.x = x.reshape(folded);
   const Tensor y = like(lead({&x, &args.weight}), x.shape());
-  const Tensor mean = like(y, {images, args.groups}, DType::f32), rstd = like(mean);
+  const Tensor mean = like(y, {images, args.groups}, DType::f32), rstd = like(mean);  // [images, groups]
   x.backend().group_norm(args, y.reshape(folded), mean, rstd);
   return record(y, {x, args.weight, args.bias}, [args, mean, rstd, folded](const Tensor& dy, Grads& grad) {
     Grad dx = grad(args.x);
@@ -55,6 +56,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   }
   check(options.frozen || x.rows() > 1, "batch_norm: a batch of one value a channel, {}, has no variance", x.shape());
   GroupNorm args{.x = {}, .weight = weight, .bias = bias, .groups = x.width(), .eps = options.eps};
+  // A recomputed forward must not move the running statistics a second time.
   const bool moves = !(x.pass() && x.pass()->replaying());
   if (options.frozen || moves) args.running_mean = running.mean, args.running_variance = running.variance;
   args.momentum = options.momentum, args.frozen = options.frozen;

@@ -1,4 +1,4 @@
-// Batch norm (Ioffe & Szegedy 2015) and group norm (Wu & He 2018) of [B, .., C], channels last.
+// Batch norm (Ioffe & Szegedy 2015) and group norm (Wu & He 2018) for [B, .., C], channels last.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace attend::ops {
 struct BatchNormOptions {
   float eps = 1e-5f;
   float momentum = 0.1f;  // how far the running statistics move towards the batch's
-  // Normalise by the running statistics, which then stay as they are: a model that is only run, or a frozen one.
+  // Uses the running statistics and leaves them unchanged: for inference, or for a frozen model.
   bool frozen = false;
 };
 
-// f32 [C] each: buffers of a model. The variance is the unbiased one.
+// Buffers of a model, f32 [C] each. The variance is unbiased.
 struct RunningStatistics {
   Tensor mean, variance;
 };
 
-// y = (x - mean) / sqrt(var + eps) · weight + bias with the mean and variance of each channel over all else, and the
-// running ones moved in passing (they may be undefined; not when a piece of the model is recomputed).
+// y = (x - mean) / sqrt(var + eps) · weight + bias, with mean and variance of each channel over all other axes. It also
+// updates the running statistics, which may be undefined. A recomputed piece of a model does not update them again.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const RunningStatistics& running,
                   const BatchNormOptions& options = {});
 

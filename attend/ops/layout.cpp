@@ -1,3 +1,4 @@
+// Split, slice, concat and permute. All but split are one strided copy, and so is their backward.
 #include "attend/ops/layout.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::array<Tensor, N> split(const Tensor& x) {
     for (int i = 0; i < N; ++i) parts[i] = x.columns(i * width, width);
     return parts;
   }
-  // Each part is a record of its own over the same memory; `whole` is where their common gradient will lie.
+  // Each part is its own record over the same memory; `whole` will hold their common gradient.
   const Memory whole = x.pass()->alias(x);
   whole->asks_for_sums = x.storage()->asks_for_sums;
   for (int i = 0; i < N; ++i) {
@@ -30,6 +31,7 @@ std::array<Tensor, N> split(const Tensor& x) {
   }
   const auto backward = [x, whole, width](std::span<const Tensor> dys, Grads& grad) {
     Tensor dx(std::exchange(whole->gradient, Memory()), x.window());
+    // Parts that nothing used have no gradient, so theirs is 0.
     for (int i = 0; i < N; ++i)
       if (!dys[static_cast<std::size_t>(i)].defined()) x.backend().fill(dx.columns(i * width, width), 0);
     grad.give(x, dx);
@@ -52,6 +54,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) 
   return record(y, {x}, [to = Target(x), at, begin](const Tensor& dy, Grads& grad) {
     Grad dx = grad(to);
     if (!dx) return;
+    // Entries outside the slice get a gradient of 0.
     if (!dx.accumulate) dy.backend().fill(dx.into, 0);
     dy.backend().strided_copy(walk(dy), advanced(walk(dx.into), at, begin), dy.shape(), true);
   });
@@ -83,6 +86,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     begin += part.dim(at);
   }
   const std::vector<Target> kept(parts.begin(), parts.end());
+  // One input that wants a gradient is enough to record the op.
   const auto wanted = std::find_if(parts.begin(), parts.end(), [](const Tensor& part) { return Grads::wants(part); });
   return record(y, {wanted == parts.end() ? parts.front() : *wanted}, [kept, at](const Tensor& dy, Grads& grad) {
     std::int64_t from = 0;
@@ -130,11 +134,13 @@ Tensor contiguous(const Tensor& x) {
 
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   check(x.rank() == 3 && heads > 0 && x.dim(2) % heads == 0, "split_heads: {} into {} heads", x.shape(), heads);
+  // [B, T, H, D] -> [B, H, T, D]
   return permute(contiguous(x).reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
 Tensor merge_heads(const Tensor& x) {
   check(x.rank() == 4, "merge_heads: wants [B, H, T, D], not {}", x.shape());
+  // [B, H, T, D] -> [B, T, H·D]
   return permute(x, {0, 2, 1, 3}).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
 

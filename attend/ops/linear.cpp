@@ -1,3 +1,4 @@
+// The linear projection and the matrix product, forward and backward.
 #include "attend/ops/linear.h"
 
 #include "attend/base/error.h"
@@ -27,11 +28,12 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 }
 
 Projected forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options, bool keep) {
-  // relu's slope can be read off its result; the others need what went in.
+  // relu's slope follows from its result; other activations need their input.
   const Activation activation = options.activation;
   const Tensor& residual = options.residual;
   const bool input_major = options.input_major;
   const bool apart = keep && activation != Activation::none && activation != Activation::relu;
+  // Both y and pre are [.., O]; bias, activation and residual are part of the same kernel.
   const Tensor y = like(lead({&x, &weight}), x.shape().with_last(weight.dim(input_major ? 1 : 0))),
                pre = apart ? like(y) : Tensor();
   x.backend().matmul({.a = x.flat_rows(),
@@ -64,6 +66,7 @@ Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activa
     backend.activation_backward(dy, kept, activation, {d}, grad(bias));
     return d;
   }
+  // The kernel that made dy may have summed its columns already; otherwise they are summed here.
   if (const Tensor sums = Grads::sums_of(dy); sums.defined())
     grad.give(bias, sums);
   else if (const Grad dbias = grad(bias))
@@ -75,8 +78,10 @@ Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activa
 void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, bool input_major, Grads& grad) {
   Backend& backend = dy.backend();
   const Tensor rows = dy.flat_rows(), inputs = x.flat_rows();
+  // dx = dy W: [rows, O] x [O, I] -> [rows, I]
   if (Grad dx = grad(x))
     backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
+  // dW = dyᵀ x: [O, rows] x [rows, I] -> [O, I], or its transpose if the weight is input-major.
   if (Grad dweight = grad(weight)) {
     if (input_major)
       backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);

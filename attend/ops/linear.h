@@ -1,4 +1,5 @@
-// y = activation(x Wᵀ + b): the projection under every box of the papers.
+// y = activation(x Wᵀ + b): the linear projection of all models, and the matrix product.
+//   x [.., I]   W [O, I]   b [O]   ->   y [.., O]
 #pragma once
 
 #include "attend/tensor/activation.h"
@@ -10,23 +11,23 @@ namespace attend::ops {
 struct LinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // weight is [in, out], as GPT-2's files store it, instead of [out, in]
-  Tensor residual = {};      // like the result, and added to it; not with an activation
+  Tensor residual = {};      // shaped like the result and added to it; not with an activation
 };
 
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearOptions& options = {});
 
-// The parts of it, for ops made of projections. Forward, nothing recorded: the result, and what the activation's
-// backward reads (what went into it; relu: what came out) if keep.
+// Parts of linear(), for ops that consist of projections. The forward part records nothing. It returns the result and,
+// if `keep`, what the activation's backward reads: its input, or for relu its result.
 struct Projected {
   Tensor y, kept;
 };
 Projected project(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options, bool keep);
-// y being the result: the bias gradient may come with dy (Grads::sums), when nothing lies between.
+// Asks that the bias gradient come with dy (Grads::sums). y is the result; there must be no activation in between.
 void ask_for_bias_gradient(const Tensor& y, const Tensor& bias, Activation activation);
-// Backward: dy before the activation, and the bias gradient: what came with dy, or else summed on the way.
+// Backward: returns dy before the activation. It also writes the bias gradient, which came with dy or is summed here.
 Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Target& bias, Grads& grad);
-// The gradients of x and of the weight.
+// Writes the gradients of x and of the weight.
 void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, bool input_major, Grads& grad);
 
 struct MatmulOptions {

@@ -1,3 +1,4 @@
+// Output layer and cross entropy in chunks of rows. Forward computes the gradients, because the logits are gone later.
 #include "attend/ops/linear_cross_entropy.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace attend::ops {
 
 namespace {
 
-// Multiples of this keep the tiles of a matrix product full.
+// Chunks are multiples of this, so that the tiles of a matrix product are full.
 constexpr std::int64_t kRowStep = 128;
 
 std::int64_t chunk_rows(const Tensor& x, std::int64_t classes, std::int64_t chunk_bytes) {
@@ -22,11 +23,12 @@ std::int64_t chunk_rows(const Tensor& x, std::int64_t classes, std::int64_t chun
   return chunks == 1 ? std::max<std::int64_t>(1, rows) : (rows + kRowStep - 1) / kRowStep * kRowStep;
 }
 
-// Gradients of the mean loss, as far as they are wanted.
+// Gradients of the mean loss; undefined where they are not wanted.
 struct Gradients {
   Tensor x, weight, bias;
 };
 
+// Adds the gradients from the logits' gradient [count, V] of one chunk of rows.
 void add_chunk(const Gradients& to, const Tensor& dlogits, const Tensor& x, const Tensor& weight, std::int64_t begin) {
   Backend& backend = dlogits.backend();
   const bool further = begin > 0;
@@ -65,6 +67,7 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
     if (Grads::wants(x)) gradients.x = like(made, x.shape());
     if (Grads::wants(weight)) gradients.weight = like(made, weight.shape(), DType::f32);
     if (Grads::wants(bias)) gradients.bias = like(made, bias.shape(), DType::f32);
+    // Gradients of the mean need the number of targets before the first chunk.
     backend.mean_loss({}, targets, {}, options.ignore, total);
     if (rows == 0)
       for (const Tensor& empty : {gradients.weight, gradients.bias})
@@ -72,7 +75,7 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
   }
   const Tensor inputs = x.flat_rows(), wanted = targets.reshape({rows});
   const std::int64_t step = chunk_rows(x, classes, chunk_bytes);
-  const Tensor logits = like(made, {std::min(step, rows), classes});
+  const Tensor logits = like(made, {std::min(step, rows), classes});  // [step, V], reused by every chunk
   for (std::int64_t begin = 0; begin < rows; begin += step) {
     const std::int64_t count = std::min(step, rows - begin);
     const auto part = [&](const Tensor& all) { return all.slice_first(begin, count); };
@@ -84,6 +87,7 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
                             unused);
       continue;
     }
+    // The gradient replaces the scores in place.
     backend.cross_entropy_gradient(scores, part(wanted), options.smoothing, options.ignore, total, part(losses),
                                    part(lse));
     add_chunk(gradients, scores, chunk, weight, begin);

@@ -1,5 +1,5 @@
-// The end of a language model: the output layer and its loss as one op. The logits are its largest tensor by far, so
-// they are made, judged and turned into gradients a few thousand rows at a time and never stand in memory all at once.
+// The end of a language model: output layer and loss as one op. The logits [rows, V] are its largest tensor by far. So
+// they are computed and turned into gradients in chunks of rows, which bounds their memory.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace attend::ops {
 
 // cross_entropy(x Wᵀ + b, targets).   x [.., C]   weight [V, C]   bias [V] or undefined   targets i32 [..]
-// Where the result is recorded, the gradients are computed along with it: backward only hands them over.
-// chunk_bytes: about how much of the logits there is at a time.
+// If the result is recorded, forward also computes the gradients, and backward only scales and hands them on.
+// chunk_bytes is about how much memory the logits take at a time.
 Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
                           const CrossEntropyOptions& options = {}, std::int64_t chunk_bytes = std::int64_t{2} << 30);
 

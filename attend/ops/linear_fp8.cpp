@@ -1,3 +1,4 @@
+// The linear projection with 8-bit products, forward and backward.
 #include "attend/ops/linear_fp8.h"
 
 #include "attend/ops/checks.h"
@@ -8,18 +9,18 @@ namespace attend::ops {
 
 namespace {
 
-// Both ways round.
+// A tensor in 8 bits and its transpose: forward and backward sum over different axes.
 struct Cast8 {
   Tensor rows, columns;  // [M, N] and [N, M]
 
-  // In memory beside `beside`.
+  // Allocates in the pass of `beside`.
   Cast8(const Tensor& x, const Units8& units, const Tensor& beside)
       : rows(like(beside, {x.rows(), x.width()}, DType::u8)), columns(like(beside, {x.width(), x.rows()}, DType::u8)) {
     x.backend().cast8(x.flat_rows(), units, rows, columns);
   }
 };
 
-// a bᵀ, both with the summed axis innermost.
+// a bᵀ. The axis that is summed is the last of both, as 8-bit kernels require.
 MatMul product8(const Tensor& a, const Units8& a8, const Tensor& b, const Units8& b8) {
   return {.a = a, .b = b, .transpose_b = true, .a8 = a8, .b8 = b8};
 }
@@ -47,7 +48,7 @@ Tensor linear_fp8(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   const Tensor kept = activation == Activation::relu ? y : pre, x_columns = x8.columns;
   const Tensor weight_back = input_major ? weight8.rows : weight8.columns;  // [in, out]
   ask_for_bias_gradient(y, bias, activation);
-  // x is gone by then: what is left of it are its 8 bits, turned.
+  // x itself is not kept for backward, only its transposed 8-bit copy.
   return record(y, {x, weight, bias},
                 [to_x = Target(x), to_weight = Target(weight), to_bias = Target(bias), kept, x_columns, weight_back,
                  products, activation, input_major](const Tensor& dy, Grads& grad) {

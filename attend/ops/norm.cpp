@@ -1,3 +1,4 @@
+// Layer norm and add-norm. One kernel serves both; mean and rstd, f32 [rows] each, are kept for backward.
 #include "attend/ops/norm.h"
 
 #include "attend/base/error.h"
@@ -46,11 +47,11 @@ Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, con
 
   AddNorm kept = args;
   kept.x = sum, kept.branch = {};
-  // Of what was added only the sum is read again.
+  // Backward reads only the sum, so x and the branch are not kept.
   record_all({sum, y}, {x, branch, weight, bias},
              [x = Target(x), branch = Target(branch), kept, mean, rstd](std::span<const Tensor> dys, Grads& grad) {
                const Tensor &dsum = dys[0], &dy = dys[1];
-               if (!dy.defined()) {  // the norm was not used: only the sum
+               if (!dy.defined()) {  // only the sum was used, not the norm
                  grad.give(x, dsum);
                  if (kept.dropout.rate == 0)
                    grad.give(branch, dsum);
@@ -58,7 +59,7 @@ Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, con
                    dsum.backend().dropout(dsum, kept.dropout, dbranch);
                  return;
                }
-               // Without dropout both inputs have the same gradient: computed once, shared.
+               // Without dropout both inputs have the same gradient, which is computed once and shared.
                const bool shared = kept.dropout.rate == 0;
                const Tensor d = like(dy);
                const Grad dbranch = shared ? Grad{} : grad(branch);

@@ -1,4 +1,5 @@
-// Layer normalisation (Ba et al. 2016), alone and with the residual sum before it: figure 1's "Add & Norm" box.
+// Layer normalisation (Ba et al. 2016), alone and with the residual sum before it: the "Add & Norm" box in figure 1 of
+// Vaswani et al. 2017.
 #pragma once
 
 #include "attend/tensor/tensor.h"
@@ -15,9 +16,10 @@ struct Summed {
 
 struct AddNormOptions {
   float eps = 1e-5f;
-  float dropout = 0;  // of the branch, as in section 5.4 of Vaswani et al. 2017
+  float dropout = 0;  // rate for the branch (Vaswani et al. 2017, section 5.4)
 };
 
+// sum = x + dropout(branch) and norm = layer_norm(sum), from one kernel.   x, branch [.., C]   weight, bias [C]
 Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, const Tensor& bias,
                 const AddNormOptions& options = {});
 

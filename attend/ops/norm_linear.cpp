@@ -1,3 +1,4 @@
+// Norm and projection as one op, for decoding: a single row is limited by latency, and one kernel saves two launches.
 #include "attend/ops/norm_linear.h"
 
 #include "attend/base/error.h"
@@ -10,12 +11,12 @@ namespace attend::ops {
 
 namespace {
 
-// Columns that go to a cache.
+// The number of columns that go to the cache.
 std::int64_t cached_width(const Tensor& cache) {
   return !cache.defined() ? 0 : cache.rank() == 4 ? cache.dim(1) * cache.width() : cache.width();
 }
 
-// In one kernel, if the device has it; undefined if not.
+// One kernel for a single row; undefined if the device has none, or if the result must be recorded.
 Tensor at_once(const Tensor& x, const NormWeights& norm, const Tensor& weight, const Tensor& bias,
                const NormLinearOptions& options) {
   if (x.rows() != 1 || !options.input_major || recorded({x, norm.weight, norm.bias, weight, bias})) return {};
@@ -59,6 +60,7 @@ Tensor norm_linear(const Tensor& x, const NormWeights& norm, const Tensor& weigh
   if (!cache.defined()) return y;
   const std::int64_t kept = out - cached_width(cache);
   const Tensor rows = y.flat_rows();
+  // The last columns, keys and values, go to the cache; the rest is returned.
   x.backend().put_rows(rows.columns(kept, cached_width(cache)), slots, cache);
   return rows.columns(0, kept).reshape(x.shape().with_last(kept));
 }

@@ -1,5 +1,5 @@
-// The front of a pre-norm sublayer (Xiong et al. 2020): the norm of the residual stream and the projection that reads
-// it, with what a step of decoding keeps of the result. For one row a device may do all of it in one kernel.
+// The first part of a pre-norm sublayer (Xiong et al. 2020): the norm of the residual stream, the projection that reads
+// it, and storing keys and values in a cache. For one row a device may do all of it in one kernel.
 #pragma once
 
 #include "attend/tensor/activation.h"
@@ -10,9 +10,8 @@ namespace attend::ops {
 struct NormLinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // as in linear()
-  // The last D columns of every row do not come back but go to a row of the cache [rows, D], the one that slots
-  // (i32, one per row) names; or to the parts of one by heads [R, G, N, D / G], as Backend::put_rows has it. Not
-  // differentiable.
+  // The last D columns of every row are not returned but stored in a row of the cache [rows, D]. slots (i32, one per
+  // row) names that row. A cache by heads is [R, G, N, D / G] (Backend::put_rows). Not differentiable.
   Tensor cache = {}, slots = {};
 };
 

@@ -1,3 +1,4 @@
+// Maximum and average pooling. The maximum keeps the index of each winner, i32 [B, H', W', C], for backward.
 #include "attend/ops/pooling.h"
 
 #include "attend/base/error.h"
@@ -13,7 +14,7 @@ Tensor pooled(const char* op, const Tensor& x, const Pooling& args, const Extent
   check(x.dim(1) > 0 && x.dim(2) > 0 && size.h > 0 && size.w > 0,
         "{}: from {} to {} x {} places; a window does not fit, or is empty", op, x.shape(), size.h, size.w);
   const bool max = args.kind == PoolKind::max;
-  const Tensor y = like(x, {x.dim(0), size.h, size.w, x.dim(3)});
+  const Tensor y = like(x, {x.dim(0), size.h, size.w, x.dim(3)});  // [B, H', W', C]
   const Tensor index = max && recorded({x}) ? like(y, y.shape(), DType::i32) : Tensor();
   x.backend().pooling(args, x, y, index);
   return record(y, {x}, [to = Target(x), index, args](const Tensor& dy, Grads& grad) {

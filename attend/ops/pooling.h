@@ -1,4 +1,4 @@
-// Pooling of images [B, H, W, C] over windows, as torch.nn.functional has it.
+// Pooling of images [B, H, W, C] over windows, as in torch.nn.functional: [B, H, W, C] -> [B, H', W', C].
 #pragma once
 
 #include "attend/tensor/images.h"
@@ -13,7 +13,7 @@ struct PoolOptions {
 
 Tensor max_pool2d(const Tensor& x, const PoolOptions& options);
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options);
-// Windows that share the image out evenly: window o is [floor(o H / OH), ceil((o + 1) H / OH)).
+// Windows that divide the image evenly: window o is [floor(o H / OH), ceil((o + 1) H / OH)).
 Tensor adaptive_avg_pool2d(const Tensor& x, const Extent2& size);
 
 }  // namespace attend::ops

@@ -1,4 +1,5 @@
-// States are kept by time, [T + 1, B, C], so that the gradient of the recurrent weight is one product over all steps.
+// Recurrent layers, one step after another. States are stored by time, [T + 1, B, C], so that the gradient of the
+// recurrent weight is one product over all steps.
 #include "attend/ops/recurrent.h"
 
 #include "attend/base/error.h"
@@ -9,8 +10,8 @@ namespace attend::ops {
 
 namespace {
 
-// Which rows of the state history belong to a time: forward, time t writes t + 1 and reads t; reversed, it writes t
-// and reads t + 1.
+// The rows of the state history that a time step uses. Forward, step t reads row t and writes row t + 1; reversed, it
+// reads row t + 1 and writes row t.
 struct Order {
   std::int64_t length;
   bool reverse;
@@ -21,12 +22,12 @@ struct Order {
   std::int64_t last() const { return reverse ? 0 : length; }
 };
 
-// Row i of [N, B, C], as [B, C].
+// Row i of a history [N, B, C] as [B, C].
 Tensor at(const Tensor& history, std::int64_t i) {
   return history.slice_first(i, 1).reshape({history.dim(1), history.dim(2)});
 }
 
-// Position t of [B, T, C], as [B, C] with gaps.
+// Position t of [B, T, C] as [B, C]; its rows have gaps between them.
 Tensor position(const Tensor& x, std::int64_t t) {
   Window window = x.window();
   window.offset += t * x.dim(2);
@@ -42,7 +43,7 @@ void start(const Tensor& state, const Tensor& from) {
     state.backend().fill(state, 0);
 }
 
-// history [T + 1, B, C], without its starting state, as [B, T, C].
+// Copies a history [T + 1, B, C] without its initial state to [B, T, C].
 void collect(const Tensor& history, const Order& order, const Tensor& states) {
   const std::int64_t batch = states.dim(0), length = states.dim(1), width = states.dim(2);
   const Walk from{history, history.window().offset + (order.reverse ? 0 : batch * width), {width, batch * width, 1}};
@@ -83,6 +84,7 @@ RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weigh
   const Order order{length, options.reverse};
   Backend& backend = gates.backend();
 
+  // Histories [T + 1, B, C]; saved [T, B, (G + 1)·C] is what backward reads of each step.
   Tensor hiddens = like(gates, {length + 1, batch, width}), cells = lstm ? like(hiddens) : Tensor();
   Tensor saved = like(gates, {length, batch, (parts + 1) * width}), from_hidden = like(gates, {batch, parts * width});
   start(at(hiddens, order.first()), options.hidden);
@@ -90,6 +92,7 @@ RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weigh
   for (std::int64_t i = 0; i < length; ++i) {
     const std::int64_t t = order.time(i);
     const Tensor hidden = at(hiddens, order.before(t)), cell = lstm ? at(cells, order.before(t)) : Tensor();
+    // The state's share of the gates: [B, C] x [C, G·C] -> [B, G·C]
     backend.matmul({.a = hidden, .b = weight, .transpose_b = true, .bias = bias}, {from_hidden});
     backend.rnn_step({kind, position(gates, t), from_hidden, hidden, cell, options.lengths, t},
                      at(hiddens, order.after(t)), lstm ? at(cells, order.after(t)) : Tensor(), at(saved, t));
@@ -109,6 +112,7 @@ RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weigh
         if (lstm) start(dcell, dys[2]);
         Tensor dgates = like(gates), dfrom_hidden = like(saved, {length, batch, parts * width});
         Backend& backend = gates.backend();
+        // Backpropagation through time: steps in reverse, with the gradients of the state carried along.
         for (std::int64_t i = length - 1; i >= 0; --i) {
           const std::int64_t t = order.time(i);
           if (dstates.defined()) backend.scale(position(dstates, t), 1, {dhidden, true});
@@ -119,6 +123,7 @@ RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weigh
                                     dhidden, dcell);
           backend.matmul({.a = at(dfrom_hidden, t), .b = weight}, {dhidden, true});
         }
+        // [T·B, G·C]: one product over all steps gives the weight's gradient.
         const Tensor all = dfrom_hidden.flat_rows();
         if (Grad dweight = grad(weight))
           backend.matmul(

@@ -1,3 +1,4 @@
+// Reductions over one axis. The kernel sees x as [before, N, after].
 #include "attend/ops/reduce.h"
 
 #include "attend/base/error.h"
@@ -20,6 +21,7 @@ Maximum reduce(const char* op, Reduction kind, const Tensor& x, int axis) {
     (i < at ? before : after) *= x.dim(i);
     shape.append(x.dim(i));
   }
+  // Reducing a vector gives [1].
   if (shape.rank() == 0) shape.append(1);
   check(x.dim(at) > 0 || kind == Reduction::sum, "{}: axis {} of {} is empty", op, axis, x.shape());
 

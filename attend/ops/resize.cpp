@@ -1,3 +1,4 @@
+// Resizing of images, [B, H, W, C] -> [B, H', W', C], and its gradient.
 #include "attend/ops/resize.h"
 
 #include "attend/base/error.h"

@@ -1,4 +1,5 @@
-// Images [B, H, W, C] at another size, as torch.nn.functional.interpolate has it: no smoothing before shrinking.
+// Resizes images [B, H, W, C] -> [B, H', W', C] like torch.nn.functional.interpolate, without smoothing before
+// shrinking.
 #pragma once
 
 #include "attend/tensor/images.h"

@@ -1,8 +1,9 @@
-// All of it is done by the kernels of batch norm itself and a few products of vectors, so that every device has it:
-//   forward    the mean and variance of the own batch are "running" statistics that move all the way; from everybody's
-//              follow those of all, and a frozen norm applies them
-//   backward   batch norm's own takes away the own batch's part in the statistics; what all have instead is, for each
-//              channel, a line in x, which is a frozen norm again
+// Batch norm over several processes, built from the kernels of batch norm and a few products of vectors, so that every
+// device has it:
+//   forward    Running statistics with momentum 1 give the mean and variance of the own batch. Those of all processes
+//              follow from them, and a frozen norm applies them.
+//   backward   Batch norm's backward uses the statistics of the own batch. The difference to those of all processes
+//              is linear in x for each channel, so a frozen norm computes it.
 #include "attend/ops/shared_batch_norm.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 Tensor row(const Tensor& pair, std::int64_t i) { return pair.slice_first(i, 1).reshape({pair.dim(1)}); }
 
-// f32 [2, C]: mean and variance over the batches of all, from those of this one (the variance the unbiased one).
+// f32 [2, C]: mean and variance over the batches of all processes, from those of this one, whose variance is unbiased.
 Tensor statistics_of_all(const Tensor& own, std::int64_t rows, BatchSums& sums) {
   Backend& backend = own.backend();
   const auto places = static_cast<double>(rows);
@@ -25,7 +26,7 @@ Tensor statistics_of_all(const Tensor& own, std::int64_t rows, BatchSums& sums) 
   const Tensor all = like(own), off = like(own, {own.dim(1)}), squares = like(off);
   backend.scale(row(own, 0), static_cast<float>(share), {row(all, 0)});
   sums.sum(row(all, 0));
-  // Variances add up, and so does what each batch is off the mean of all, squared (Chan et al. 1979).
+  // The variance of all is the mean of the variances plus the mean squared difference of the means (Chan et al. 1979).
   backend.scale(row(own, 0), 1, {off});
   backend.scale(row(all, 0), -1, {off, true});
   backend.multiply(off, off, {squares});
@@ -35,6 +36,7 @@ Tensor statistics_of_all(const Tensor& own, std::int64_t rows, BatchSums& sums) 
   return all;
 }
 
+// running = (1 - momentum) · running + momentum · new, with the unbiased variance.
 void move_running(const RunningStatistics& running, const Tensor& all, float momentum, double places) {
   Backend& backend = all.backend();
   const double unbiased = places / std::max(1.0, places - 1);
@@ -43,8 +45,8 @@ void move_running(const RunningStatistics& running, const Tensor& all, float mom
   backend.scale(row(all, 1), static_cast<float>(static_cast<double>(momentum) * unbiased), {running.variance, true});
 }
 
-// weight · rstd · d for d of the two sums of this batch, Σ dy and Σ dy · x̂: what is between their means here and over
-// all. In x's dtype, as a norm reads it: [2, C].
+// [2, C] in x's dtype, as a norm reads it: weight · rstd · d. d is the difference between this batch's means and those
+// of all processes, for Σ dy and for Σ dy · x̂.
 Tensor corrections(const GroupNorm& args, const Tensor& rstd, const Tensor& own, BatchSums& sums) {
   Backend& backend = own.backend();
   const auto places = static_cast<double>(args.x.dim(1));
@@ -102,7 +104,7 @@ Tensor shared_batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bi
     backend.group_norm_backward(here, dy.reshape(folded), mean, rstd, dx, {row(own, 1)}, {row(own, 0)});
     add_gradient(row(own, 1), grad(args.weight));
     add_gradient(row(own, 0), grad(args.bias));
-    // Also where nobody asks for dx: the others may.
+    // This runs even if dx is not wanted, because all processes must take part in the sums.
     const Tensor factors = corrections(args, rstd, own, *shared);
     if (!dx) return;
     GroupNorm line = args;

@@ -1,5 +1,5 @@
-// Batch norm with the statistics of the batches of all processes that train together (Peng et al. 2018 call it
-// cross-GPU batch norm): N processes with a batch each do what one does with all of them in one batch.
+// Batch norm with the statistics of all processes that train together (cross-GPU batch norm, Peng et al. 2018). N
+// processes with one batch each compute the same as one process with all N batches.
 #pragma once
 
 #include "attend/ops/image_norm.h"
@@ -7,7 +7,7 @@
 
 namespace attend::ops {
 
-// As batch_norm(), not frozen. All processes have batches of the same shape.
+// Like batch_norm() without `frozen`. All processes must have batches of the same shape.
 Tensor shared_batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const RunningStatistics& running,
                          const BatchNormOptions& options, BatchSums& sums);
 

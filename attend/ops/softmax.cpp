@@ -1,3 +1,4 @@
+// Softmax, log-sum-exp and cross entropy.
 #include "attend/ops/softmax.h"
 
 #include "attend/base/error.h"
@@ -32,6 +33,7 @@ Tensor softmax(const Tensor& x, const Tensor& lengths) {
   }
   Tensor y = like(x);
   x.backend().softmax(x, lengths, y);
+  // dx = y · (dy - Σ y dy)
   return record(y, {x}, [x, y](const Tensor& dy, Grads& grad) {
     if (Grad dx = grad(x)) dy.backend().softmax_backward(dy, y, dx);
   });
@@ -43,6 +45,7 @@ Tensor log_sum_exp(const Tensor& x) {
   Tensor sums = like(x, {x.rows()}, DType::f32), losses = like(sums), total = like(sums, {2}),
          targets = like(x, {x.rows()}, DType::i32);
   x.backend().fill(targets, 0);
+  // Cross entropy computes these sums anyway; its losses are not used.
   x.backend().cross_entropy(x, targets, {}, 0, -1, losses, sums, total);
   return sums;
 }
@@ -65,8 +68,8 @@ Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntro
   backend.scale(total.slice_first(0, 1), 1, {mean});
   record(mean, {logits}, [logits, targets, options, lse, total](const Tensor& dloss, Grads& grad) {
     if (!grad.wants(logits)) return;
-    // The logits are the largest tensor of a language model: when nobody else reads them, their gradient takes their
-    // place.
+    // The logits are the largest tensor of a language model. If nothing else reads them, their gradient overwrites
+    // them.
     const bool in_place = logits.storage()->strong.load() == 1 && !logits.storage()->parent &&
                           !logits.storage()->gradient && !logits.storage()->keeps_gradient;
     const Grad into = in_place ? Grad{logits} : grad(logits);

@@ -1,4 +1,4 @@
-// Softmax over the last axis, and the loss that ends in one.
+// Softmax over the last axis, and the cross entropy of logits.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,25 @@
 
 namespace attend::ops {
 
-// With lengths i32 [B], row r of x [B, .., S] sees only the first lengths[b] entries; the others get weight 0.
+// softmax of x [.., S]. With lengths i32 [B], rows of entry b of x [B, .., S] use only the first lengths[b] entries;
+// the others get weight 0.
 Tensor softmax(const Tensor& x, const Tensor& lengths = {});
 
-// log Σ exp(x) over the last axis, f32 [rows]; not differentiable.
+// log Σ exp(x) over the last axis, [.., V] -> f32 [rows]. Not differentiable.
 Tensor log_sum_exp(const Tensor& x);
 
 struct CrossEntropyOptions {
-  float smoothing = 0;         // label smoothing as in Szegedy et al. 2016: epsilon spread evenly over all V classes
-  std::int32_t ignore = -100;  // targets that count for nothing
-  // f32 [V]: the mean is Σ w[target] · loss / Σ w[target]; not with smoothing. Ops that make logits themselves take
-  // none.
+  float smoothing = 0;         // label smoothing (Szegedy et al. 2016): this mass is spread over all V classes
+  std::int32_t ignore = -100;  // rows with this target are ignored
+  // f32 [V]: the mean is Σ w[target] · loss / Σ w[target]. Not with smoothing, and not for ops that compute logits
+  // themselves.
   Tensor class_weights = {};
 };
 
 struct Loss {
-  Tensor mean;    // f32 [1], over the targets that count
-  Tensor losses;  // f32 [rows], times their weights; not differentiable
-  Tensor total;   // f32 [2]: the mean and how many targets counted, or their weights together
+  Tensor mean;    // f32 [1], over the targets that are not ignored
+  Tensor losses;  // f32 [rows], with weights applied; not differentiable
+  Tensor total;   // f32 [2]: the mean, and the number (or total weight) of the targets
 };
 
 //   logits [.., V]   targets i32 [..]

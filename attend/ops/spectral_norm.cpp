@@ -1,3 +1,4 @@
+// Spectral normalisation, built from kernels that every device has.
 #include "attend/ops/spectral_norm.h"
 
 #include "attend/base/error.h"
@@ -14,8 +15,8 @@ struct Unit {
   Tensor inverse;  // f32 [1]: 1 / max(‖x‖, 2⁻⁴⁰)
 };
 
-// Clipping makes a vector that is longer than 1 as long as 1, on the device; times 2⁴⁰, which rounds nothing, every
-// vector is longer.
+// gradient_norm() gives the factor that clips a longer vector to length 1, on the device. Multiplying by 2⁴⁰ first,
+// which is exact, makes almost every vector long enough.
 Unit unit(const Tensor& x) {
   constexpr float kFar = 1099511627776.0f;
   const Tensor y = like(x), norm = like(x, {2}), inverse = like(x, {1});
@@ -40,12 +41,12 @@ Iteration iterate(const Tensor& weight, const Tensor& u, const Tensor& v, bool m
     backend.matmul({.a = u, .b = weight}, {to_v});
     const Unit next_v = unit(to_v);
     backend.matmul({.a = next_v.vector, .b = weight, .transpose_b = true}, {to_u});
-    const Unit next_u = unit(to_u);  // σ = uᵀ W v is the length of W v
+    const Unit next_u = unit(to_u);  // σ = uᵀ W v is the length of W v, because u is its direction
     backend.scale(next_u.vector, 1, {u});
     backend.scale(next_v.vector, 1, {v});
     return {next_u.vector, next_v.vector, next_u.inverse};
   }
-  // A moving average of unit vectors is shorter than 1.
+  // A moving average of unit vectors (EMA weights) is shorter than 1, so it is normalised again.
   backend.scale(u, 1, {to_u}), backend.scale(v, 1, {to_v});
   const Tensor unit_u = unit(to_u).vector, unit_v = unit(to_v).vector, sigma = like(weight, {1, 1});
   backend.matmul({.a = unit_v, .b = weight, .transpose_b = true}, {to_u});
@@ -53,7 +54,7 @@ Iteration iterate(const Tensor& weight, const Tensor& u, const Tensor& v, bool m
   return {unit_u, unit_v, unit(sigma.reshape({1})).inverse};
 }
 
-// dW = (dY - ⟨dY, Y⟩ u vᵀ) / σ for Y = W / σ.
+// dW = (dY - ⟨dY, Y⟩ u vᵀ) / σ for Y = W / σ. All are [out, rest].
 void backward(const Tensor& dy, const Tensor& y, const Iteration& at, const Grad& dweight) {
   Backend& backend = dy.backend();
   const std::int64_t out = at.u.dim(1), rest = at.v.dim(1);

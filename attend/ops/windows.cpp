@@ -1,3 +1,4 @@
+// Cyclic shifts, windows and relative positions for Swin.
 #include "attend/ops/windows.h"
 
 #include <array>
@@ -15,10 +16,10 @@ namespace attend::ops {
 
 namespace {
 
-// How far each axis moves, in [0, its size).
+// The shift of each axis, in [0, its size).
 using Moves = std::array<std::int64_t, Shape::kMaxRank>;
 
-// Copies the up to 2^n boxes that a roll cuts a tensor into.
+// Copies the boxes, at most 2^n for n axes, that a cyclic shift cuts a tensor into.
 void copy_rolled(const Tensor& from, const Tensor& to, const Moves& moves, bool accumulate) {
   const Shape& shape = from.shape();
   for (unsigned box = 0; box < 1u << shape.rank(); ++box) {
@@ -62,6 +63,7 @@ Tensor window_partition(const Tensor& x, std::int64_t w) {
   check(x.defined() && x.rank() == 4 && w > 0 && x.dim(1) % w == 0 && x.dim(2) % w == 0,
         "window_partition: {} does not divide into windows of {} x {}", x.defined() ? x.shape() : Shape{}, w, w);
   const std::int64_t B = x.dim(0), down = x.dim(1) / w, across = x.dim(2) / w, C = x.dim(3);
+  // [B, down, w, across, w, C] -> [B, down, across, w, w, C]
   return permute(x.reshape({B, down, w, across, w, C}), {0, 1, 3, 2, 4, 5}).reshape({B * down * across, w * w, C});
 }
 
@@ -71,6 +73,7 @@ Tensor window_reverse(const Tensor& x, std::int64_t w, std::int64_t height, std:
         "window_reverse: {} are not the windows of {} x {} in images of {} x {}", x.defined() ? x.shape() : Shape{}, w,
         w, height, width);
   const std::int64_t down = height / w, across = width / w, B = x.dim(0) / (down * across), C = x.dim(2);
+  // [B, down, across, w, w, C] -> [B, down, w, across, w, C]
   return permute(x.reshape({B, down, across, w, w, C}), {0, 1, 3, 2, 4, 5}).reshape({B, height, width, C});
 }
 
@@ -79,6 +82,7 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t r) {
         "pixel_shuffle: {} with a factor of {} wants a multiple of {} channels", x.defined() ? x.shape() : Shape{}, r,
         r * r);
   const std::int64_t B = x.dim(0), H = x.dim(1), W = x.dim(2), C = x.dim(3) / (r * r);
+  // [B, H, W, C, r, r] -> [B, H, r, W, r, C]
   return permute(x.reshape({B, H, W, C, r, r}), {0, 1, 4, 2, 5, 3}).reshape({B, H * r, W * r, C});
 }
 
@@ -86,6 +90,7 @@ std::vector<std::int32_t> relative_positions(std::int64_t w) {
   std::vector<std::int32_t> ids;
   for (std::int64_t t = 0; t < w * w; ++t)
     for (std::int64_t s = 0; s < w * w; ++s) {
+      // Distances range from -(w - 1) to w - 1 in both directions; adding w - 1 makes them indices.
       const std::int64_t down = t / w - s / w + w - 1, across = t % w - s % w + w - 1;
       ids.push_back(static_cast<std::int32_t>(down * (2 * w - 1) + across));
     }
@@ -98,8 +103,8 @@ Tensor relative_position_bias(const Tensor& table, const Tensor& ids) {
         table.defined() ? table.shape() : Shape{}, ids.defined() ? ids.shape() : Shape{});
   const auto places = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(ids.dim(0)))));
   check(places * places == ids.dim(0), "relative_position_bias: {} ids are not those of all pairs", ids.dim(0));
-  const Tensor rows = embedding(ids, table);  // [T · T, H]
-  return permute(rows, {1, 0}).reshape({1, table.dim(1), places, places});
+  const Tensor rows = embedding(ids, table);                                // [T · T, H]
+  return permute(rows, {1, 0}).reshape({1, table.dim(1), places, places});  // [1, H, T, T]
 }
 
 std::vector<float> shifted_window_mask(const ShiftedWindows& args) {

@@ -205,27 +205,11 @@ class Backend {
   // normally).
   virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;
 
-  // Filling and moving.
-  virtual void fill(const Tensor& x, float value) = 0;  // strided, any dtype
-  virtual void random(const Tensor& x, const RandomFill& fill) = 0;
-  // y = alpha·x, strided on both sides, converting between float dtypes: copy, cast, scale and accumulate.
-  virtual void scale(const Tensor& x, float alpha, const Grad& y) = 0;
-  // x *= factor[0], f32, which only the device knows; a factor of 1 costs nothing.
-  virtual void scale_by(const Tensor& x, const Tensor& factor) = 0;
-  // Any dtype; what accumulates is floats or i32.
-  virtual void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) = 0;
+#define ATTEND_KERNEL virtual
+#define ATTEND_DEFINED = 0
+#include "attend/tensor/kernels.inc"
 
-  // Element-wise. b has a's shape, or is a suffix of it and repeats.
-  virtual void add(const Tensor& a, const Tensor& b, const Tensor& y) = 0;
-  virtual void multiply(const Tensor& a, const Tensor& b, const Grad& y) = 0;
-  virtual void activation(const Tensor& x, Activation kind, const Tensor& y) = 0;
-  // dx = dy · f'(x), and bias = the column sums of dx (for a linear layer; either may be empty). dx may be dy itself.
-  virtual void activation_backward(const Tensor& dy, const Tensor& x, Activation kind, const Grad& dx,
-                                   const Grad& bias) = 0;
-  virtual void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) = 0;  // its own backward
-
-  // Products. b may be a packed weight, whole, where a and c have two axes.
-  virtual void matmul(const MatMul& product, const Grad& c) = 0;
+  // Kernels that a device may have besides. Each says what happens where it has none.
   // False where the device has no single kernel for this; then nothing was done.
   virtual bool norm_linear(const NormLinear&, const Tensor& /*y*/) { return false; }
   // The way back through a layer and the activation f in front of it: c = (op(a) op(b)) · f'(pre), and the sums of its
@@ -240,124 +224,6 @@ class Backend {
   virtual void next_units8(const Tensor& scales);
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
-
-  // y[i] = table[ids[i]] · scale + positions[position_ids[i]]; without position_ids the position is i % T, T = the
-  // last axis of ids; positions may be undefined. An id outside the table gives a row of NaN, never a stray read. The
-  // table may be a packed weight.
-  virtual void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
-                         const Tensor& position_ids, const Tensor& y) = 0;
-  // table[ids[i]] += dy[i] · scale; rows that no id names become 0 unless accumulating. table: f32 or as dy.
-  virtual void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) = 0;
-  // table[ids[i]] = x[i], x strided; an id outside the table writes nothing. No id may come twice. On the host the
-  // table may also be [R, G, N, D], x then has G·D columns, part g of which goes to [id / N, g, id % N]; and it may be
-  // bf16 where x is f32.
-  virtual void put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) = 0;
-
-  // Norms. mean, rstd f32 [rows].
-  virtual void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
-                        const Tensor& rstd) = 0;
-  // dsum (may be undefined) is what else flows into sum. d = dsum + norm backward of dy; dx = d, dbranch =
-  // dropout(d), and branch_sums the column sums of that. args.x is the forward's sum here. weight and bias gradients:
-  // f32 or as dy; branch_sums f32.
-  virtual void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
-                                 const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
-                                 const Grad& dbias, const Grad& branch_sums) = 0;
-
-  // mean, rstd f32 [A, groups].
-  virtual void group_norm(const GroupNorm& args, const Tensor& y, const Tensor& mean, const Tensor& rstd) = 0;
-  // weight and bias gradients: f32 or as dy.
-  virtual void group_norm_backward(const GroupNorm& args, const Tensor& dy, const Tensor& mean, const Tensor& rstd,
-                                   const Grad& dx, const Grad& dweight, const Grad& dbias) = 0;
-
-  // Images [B, H, W, C]; attend/tensor/images.h says what a window reads. bias [O] may be undefined; the activation
-  // comes behind it, and not where y accumulates.
-  virtual void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                           Activation activation, const Grad& y) = 0;
-  // The two ways back: the gradient of x from dy, which is also a transposed convolution forward, and that of weight,
-  // f32 or as dy.
-  virtual void convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) = 0;
-  virtual void convolution_weight(const Convolution& args, const Tensor& x, const Tensor& dy, const Grad& dweight) = 0;
-  // index i32 like y, for the maximum only: h · W + w of where it stands, the first of equals.
-  virtual void pooling(const Pooling& args, const Tensor& x, const Tensor& y, const Tensor& index) = 0;
-  virtual void pooling_backward(const Pooling& args, const Tensor& dy, const Tensor& index, const Grad& dx) = 0;
-  virtual void resize(const Resizing& args, const Tensor& x, const Tensor& y) = 0;
-  virtual void resize_backward(const Resizing& args, const Tensor& dy, const Grad& dx) = 0;
-
-  // Attention. y [.., H·D]; lse f32 [rows of q, H]; weights f32 [B, H, T, S] (after masking, before dropout).
-  virtual void attention(const Attention& args, const Tensor& y, const Tensor& lse) = 0;
-  // Also leaves the column sums of dq, dk and dv where it can in passing; false where it cannot, and did not.
-  virtual bool attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
-                                  const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
-                                  const AttentionSums& sums) = 0;
-  virtual void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) = 0;
-  // scores[b, t, s] = v · tanh(q[b, t] + k[b, s]) (Bahdanau et al. 2015).  q [B, T, C], k [B, S, C], v [C]
-  virtual void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) = 0;
-  virtual void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,
-                                        const Grad& dq, const Grad& dk, const Grad& dv) = 0;
-
-  // Softmax over the last axis. With lengths [B], row r sees only the first lengths[r / (rows / B)] entries.
-  virtual void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) = 0;
-  virtual void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) = 0;
-  // The k largest of each row, largest first, equal ones by place (NaN counts as -inf), and log Σ exp of the row.
-  // suppressed u8 [width], or undefined: places that are not looked at where it is not 0 (they count in the sum); at
-  // least k are 0. values f32, ids i32 [rows, k]; log_sums f32 [rows]
-  virtual void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
-                     const Tensor& log_sums) = 0;
-  // A token of each row, drawn as tensor/sampling_params.h says.
-  virtual void sample_tokens(const SampledTokens& args) = 0;
-  // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
-  // total f32 [2]: the mean over the counted rows, and their number. class_weights f32 [V], or undefined: a row counts
-  // as often as the weight of its target says.
-  virtual void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights, float smoothing,
-                             std::int32_t ignore, const Tensor& losses, const Tensor& lse, const Tensor& total) = 0;
-  // dlogits = dloss/total[1] · (softmax - smoothed target), times its weight; dlogits may be logits itself. dloss f32
-  // [1].
-  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
-                                      const Tensor& class_weights, float smoothing, std::int32_t ignore,
-                                      const Tensor& lse, const Tensor& total, const Grad& dlogits) = 0;
-
-  // Both at once, where nobody else reads the logits: losses as above, and the gradient of their mean over total[1]
-  // rows takes the logits' place. lse f32 [rows] is scratch.
-  virtual void cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
-                                      const Tensor& total, const Tensor& losses, const Tensor& lse) = 0;
-  // total as of cross_entropy, from its losses; before there are any (undefined) only the number of rows that count.
-  virtual void mean_loss(const Tensor& losses, const Tensor& targets, const Tensor& class_weights, std::int32_t ignore,
-                         const Tensor& total) = 0;
-
-  // How far boxes are from others, f32 [N, 4] both (attend/tensor/boxes.h): distances f32 [N, 2] = {the sum of
-  // |differences|, 1 - GIoU}. Both are the same the other way round.
-  virtual void box_distances(const Tensor& boxes, const Tensor& others, const Tensor& distances) = 0;
-  virtual void box_distances_backward(const Tensor& ddistances, const Tensor& boxes, const Tensor& others,
-                                      const Grad& dboxes) = 0;
-
-  // How far two predictions are apart: logits [2·N, V], p and q the softmax of row r and of row N + r.
-  // mean f32 [1] of Σ (p - q)(a - b) over r. moments f32 [N, 4]: both log-sum-exps, and the means of a - b under p and
-  // q.
-  virtual void consistency(const Tensor& logits, const Tensor& moments, const Tensor& mean) = 0;
-  virtual void consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,
-                                    const Grad& dlogits) = 0;
-
-  // x [A, N, C] -> y [A, C] over the middle axis; y is as x, or f32 (parameter gradients). index i32 [A, C] is where
-  // the maximum stands (first of equals).
-  virtual void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) = 0;
-  virtual void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) = 0;
-
-  // Recurrent layers. next_hidden, next_cell [B, C] strided; saved [B, (G+1)·C]: what backward needs (gates; gru's
-  // hidden part of n; lstm's tanh of the cell).
-  virtual void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell,
-                        const Tensor& saved) = 0;
-  // Given the gradients of the state after, those of both projections [B, G·C] and of the state before (without the
-  // part that flows through from_hidden). args.from_* are not read. dnext_* may be the same memory as dhidden, dcell.
-  virtual void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden,
-                                 const Tensor& dnext_cell, const Tensor& dfrom_input, const Tensor& dfrom_hidden,
-                                 const Tensor& dhidden, const Tensor& dcell) = 0;
-
-  // Optimisers over flat buffers.
-  // norm f32 [2] = {‖gradient‖, clip scale = min(1, max_norm / ‖gradient‖)}; 1 when max_norm is 0; 0 when not finite.
-  virtual void gradient_norm(const Tensor& gradient, float max_norm, const Tensor& norm) = 0;
-  // Loshchilov & Hutter 2019; with weight_decay 0 this is Adam. m, v f32 [n].
-  virtual void adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) = 0;
-  virtual void sgd(const Optimizer& args, float momentum, const Tensor& velocity) = 0;
 };
 
 }  // namespace attend

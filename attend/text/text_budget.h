@@ -1,4 +1,4 @@
-// What one text may cost the rules of a tokenizer, which is a stranger's file: how far it may grow on its way to the
+// What one text may cost the rules of a tokenizer, which is untrusted input: how far it may grow on its way to the
 // model, and how many steps the patterns may take. The parts of a text share one budget.
 #pragma once
 

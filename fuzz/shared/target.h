@@ -1,4 +1,4 @@
-// A target is a place where strangers' bytes come in. Each fuzz/NAME.cpp defines kTarget and enter(); the rest,
+// A target is a place where untrusted input enters. Each fuzz/NAME.cpp defines kTarget and enter(); the rest,
 // libFuzzer's entry points and mutators that keep an input readable, is here and in mutate.h.
 //
 // Whatever the bytes are, a reader takes them or throws Error. Anything else that happens is a bug: another exception,

@@ -1,4 +1,4 @@
-// Files a stranger may send: every one is refused with an Error that says which file, which tensor and what is wrong.
+// Untrusted files: every one is refused with an Error that says which file, which tensor and what is wrong.
 #include <gtest/gtest.h>
 
 #include <cstring>

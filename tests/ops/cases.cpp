@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "attend/base/error.h"
 #include "attend/base/random.h"
@@ -11,25 +12,15 @@ namespace attend::test {
 
 namespace {
 
+// By name, so that the order of the cases does not depend on the linker's.
+std::map<std::string, CaseList::Add>& case_lists() {
+  static std::map<std::string, CaseList::Add> lists;
+  return lists;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  add_linear_cases(cases);
-  add_projection_cases(cases);
-  add_feed_forward_cases(cases);
-  add_matmul_cases(cases);
-  add_embedding_cases(cases);
-  add_norm_cases(cases);
-  add_attention_cases(cases);
-  add_global_attention_cases(cases);
-  add_additive_cases(cases);
-  add_softmax_cases(cases);
-  add_elementwise_cases(cases);
-  add_layout_cases(cases);
-  add_reduce_cases(cases);
-  add_recurrent_cases(cases);
-  add_conv_cases(cases);
-  add_image_cases(cases);
-  add_box_cases(cases);
+  for (const auto& [name, add] : case_lists()) add(cases);
   return cases;
 }
 
@@ -41,6 +32,10 @@ std::vector<Case> those(bool bench) {
 }
 
 }  // namespace
+
+CaseList::CaseList(const char* name, Add add) {
+  check(case_lists().emplace(name, add).second, "cases: '{}' is there twice", name);
+}
 
 Input reals(const Shape& shape, double low, double high) { return {.shape = shape, .low = low, .high = high}; }
 

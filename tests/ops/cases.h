@@ -71,22 +71,11 @@ const std::vector<Case>& bench_cases();
 inline constexpr std::uint64_t kSeed = 0x5eed0123456789abULL;
 double dropout_factor(float rate, std::uint32_t stream, std::int64_t i);
 
-void add_linear_cases(std::vector<Case>& cases);
-void add_projection_cases(std::vector<Case>& cases);
-void add_feed_forward_cases(std::vector<Case>& cases);
-void add_matmul_cases(std::vector<Case>& cases);
-void add_embedding_cases(std::vector<Case>& cases);
-void add_norm_cases(std::vector<Case>& cases);
-void add_attention_cases(std::vector<Case>& cases);
-void add_global_attention_cases(std::vector<Case>& cases);
-void add_additive_cases(std::vector<Case>& cases);
-void add_softmax_cases(std::vector<Case>& cases);
-void add_elementwise_cases(std::vector<Case>& cases);
-void add_layout_cases(std::vector<Case>& cases);
-void add_reduce_cases(std::vector<Case>& cases);
-void add_recurrent_cases(std::vector<Case>& cases);
-void add_conv_cases(std::vector<Case>& cases);
-void add_image_cases(std::vector<Case>& cases);
-void add_box_cases(std::vector<Case>& cases);
+// A file of cases ends with one of these, which adds them: const CaseList kNormCases("norm", add_norm_cases);
+class CaseList {
+ public:
+  using Add = void (*)(std::vector<Case>& cases);
+  CaseList(const char* name, Add add);
+};
 
 }  // namespace attend::test

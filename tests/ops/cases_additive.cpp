@@ -30,7 +30,7 @@ Case additive_case(std::int64_t batch, std::int64_t queries, std::int64_t keys, 
 
 }  // namespace
 
-void add_additive_cases(std::vector<Case>& cases) {
+static void add_additive_cases(std::vector<Case>& cases) {
   cases.push_back(additive_case(2, 3, 5, 17));
   cases.push_back(additive_case(1, 1, 1, 1));
   cases.push_back(additive_case(3, 1, 19, 33));
@@ -45,5 +45,7 @@ void add_additive_cases(std::vector<Case>& cases) {
   one.backward.flops = 2 * one.forward.flops;
   cases.push_back(one);
 }
+
+const CaseList kAdditiveCases("additive", add_additive_cases);
 
 }  // namespace attend::test

@@ -282,7 +282,7 @@ Case of_itself() {
 
 }  // namespace
 
-void add_attention_cases(std::vector<Case>& cases) {
+static void add_attention_cases(std::vector<Case>& cases) {
   add_dense(cases);
   cases.push_back(of_itself());
   add_packed(cases);
@@ -344,5 +344,7 @@ void add_attention_cases(std::vector<Case>& cases) {
       cases, Case::Size::large,
       {.name = "1024x49_4x32_bias", .batch = 1024, .queries = 49, .keys = 49, .heads = 4, .head = 32, .groups = 64});
 }
+
+const CaseList kAttentionCases("attention", add_attention_cases);
 
 }  // namespace attend::test

@@ -83,7 +83,7 @@ Case hinge_case() {
 
 }  // namespace
 
-void add_box_cases(std::vector<Case>& cases) {
+static void add_box_cases(std::vector<Case>& cases) {
   cases.push_back(distances_case("meeting", {7, 4}, 0.3, 0.7));
   cases.push_back(distances_case("far_and_near", {2, 9, 4}, 0.02, 0.98));
   cases.push_back(distances_case("one", {4}, 0.2, 0.8));
@@ -91,5 +91,7 @@ void add_box_cases(std::vector<Case>& cases) {
   cases.push_back(losses_case({3, 5, 4}));
   cases.push_back(hinge_case());
 }
+
+const CaseList kBoxCases("box", add_box_cases);
 
 }  // namespace attend::test

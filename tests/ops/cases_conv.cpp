@@ -120,7 +120,7 @@ void add_conv_bench(std::vector<Case>& cases, std::int64_t batch, Case::Size siz
 
 }  // namespace
 
-void add_conv_cases(std::vector<Case>& cases) {
+static void add_conv_cases(std::vector<Case>& cases) {
   for (bool bias : {false, true}) cases.push_back(conv_case({2, 5, 6, 3}, {4, 3, 3, 3}, {.padding = {1, 1}}, bias));
   cases.push_back(conv_case({2, 6, 5, 3}, {4, 3, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, true));
   cases.push_back(conv_case({1, 7, 8, 2}, {3, 2, 3, 2}, {.stride = {2, 1}, .padding = {1, 0}}, false));
@@ -166,5 +166,7 @@ void add_conv_cases(std::vector<Case>& cases) {
   add_conv_bench(cases, 4, Case::Size::base);
   add_conv_bench(cases, 64, Case::Size::large);
 }
+
+const CaseList kConvCases("conv", add_conv_cases);
 
 }  // namespace attend::test

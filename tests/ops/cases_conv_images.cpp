@@ -283,7 +283,7 @@ Case relative_bias_case() {
 
 }  // namespace
 
-void add_image_cases(std::vector<Case>& cases) {
+static void add_image_cases(std::vector<Case>& cases) {
   using ops::PoolOptions;
   for (const PoolOptions& how : {PoolOptions{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
                                  PoolOptions{.kernel = {2, 2}, .stride = {2, 2}},
@@ -318,5 +318,7 @@ void add_image_cases(std::vector<Case>& cases) {
 
   for (const Case& one : {roll_case(), partition_case(), reverse_case(), relative_bias_case()}) cases.push_back(one);
 }
+
+const CaseList kImageCases("image", add_image_cases);
 
 }  // namespace attend::test

@@ -155,7 +155,7 @@ void bench(std::vector<Case>& cases, Case::Size size, Case one, double forward, 
 
 }  // namespace
 
-void add_elementwise_cases(std::vector<Case>& cases) {
+static void add_elementwise_cases(std::vector<Case>& cases) {
   for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::tanh,
                           Activation::sigmoid, Activation::leaky_relu}) {
     cases.push_back(activation_case(kind, {3, 17}));
@@ -198,5 +198,7 @@ void add_elementwise_cases(std::vector<Case>& cases) {
     bench(cases, size, scale_case(x, 2), 2, 2);
   }
 }
+
+const CaseList kElementwiseCases("elementwise", add_elementwise_cases);
 
 }  // namespace attend::test

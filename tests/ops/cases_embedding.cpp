@@ -91,7 +91,7 @@ void add_bench(std::vector<Case>& cases, const char* name, Case::Size size, cons
 
 }  // namespace
 
-void add_embedding_cases(std::vector<Case>& cases) {
+static void add_embedding_cases(std::vector<Case>& cases) {
   cases.push_back(embedding_case({.ids = {3, 5}, .rows = 11, .width = 17}));
   cases.push_back(embedding_case({.ids = {3, 5}, .rows = 11, .width = 17, .scale = 4.5f}));
   cases.push_back(embedding_case({.ids = {3, 5}, .rows = 11, .width = 24, .scale = 4.5f, .positions = 5}));
@@ -113,5 +113,7 @@ void add_embedding_cases(std::vector<Case>& cases) {
   add_bench(cases, "embedding_65536_of_50304_768", Case::Size::large,
             {.ids = {64, 1024}, .rows = 50304, .width = 768, .positions = 1024});
 }
+
+const CaseList kEmbeddingCases("embedding", add_embedding_cases);
 
 }  // namespace attend::test

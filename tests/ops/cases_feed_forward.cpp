@@ -59,7 +59,7 @@ Case feed_forward_case(const FeedForwardSpec& spec) {
 
 }  // namespace
 
-void add_feed_forward_cases(std::vector<Case>& cases) {
+static void add_feed_forward_cases(std::vector<Case>& cases) {
   for (bool input_major : {false, true}) {
     for (Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
       cases.push_back(feed_forward_case({{2, 3, 17}, 33, 5, activation, input_major}));
@@ -72,5 +72,7 @@ void add_feed_forward_cases(std::vector<Case>& cases) {
   cases.push_back(feed_forward_case({{0, 8}, 16, 8}));
   cases.push_back(feed_forward_case({{1, 1}, 1, 1, Activation::gelu}));
 }
+
+const CaseList kFeedForwardCases("feed_forward", add_feed_forward_cases);
 
 }  // namespace attend::test

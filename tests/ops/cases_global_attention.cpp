@@ -220,7 +220,7 @@ Case seen_from_case(const std::string& name, bool causal, std::int64_t before, s
 
 }  // namespace
 
-void add_global_attention_cases(std::vector<Case>& cases) {
+static void add_global_attention_cases(std::vector<Case>& cases) {
   for (const bool causal : {false, true}) {
     add_sets(cases, "near", {.before = 1, .after = 1}, causal);
     add_sets(cases, "own_place", {.before = 0, .after = 0}, causal);
@@ -240,5 +240,7 @@ void add_global_attention_cases(std::vector<Case>& cases) {
   cases.push_back(seen_from_case("causal", true, -1, 128));
   cases.push_back(seen_from_case("window", false, 20, 32));
 }
+
+const CaseList kGlobalAttentionCases("global_attention", add_global_attention_cases);
 
 }  // namespace attend::test

@@ -196,7 +196,7 @@ Case merge_case(const Shape& x) {
 
 }  // namespace
 
-void add_layout_cases(std::vector<Case>& cases) {
+static void add_layout_cases(std::vector<Case>& cases) {
   cases.push_back(slice_case({5, 17}, 0, 1, 3));
   cases.push_back(slice_case({5, 17}, 1, 4, 9));
   cases.push_back(slice_case({3, 5, 7}, 1, 2, 2));
@@ -237,5 +237,7 @@ void add_layout_cases(std::vector<Case>& cases) {
   one.forward.elements = one.backward.elements = 2.0 * 64 * 1024 * 768;
   cases.push_back(one);
 }
+
+const CaseList kLayoutCases("layout", add_layout_cases);
 
 }  // namespace attend::test

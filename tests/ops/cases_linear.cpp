@@ -106,7 +106,7 @@ void add_bench(std::vector<Case>& cases, const char* name, Case::Size size, cons
 
 }  // namespace
 
-void add_linear_cases(std::vector<Case>& cases) {
+static void add_linear_cases(std::vector<Case>& cases) {
   for (bool bias : {false, true})
     for (bool input_major : {false, true})
       cases.push_back(linear_case({.x = {3, 17}, .out = 33, .bias = bias, .input_major = input_major}));
@@ -148,5 +148,7 @@ void add_linear_cases(std::vector<Case>& cases) {
   add_bench(cases, "linear_3072_to_768", Size::large, {.x = {64, 1024, 3072}, .out = 768});
   add_bench(cases, "linear_768_to_50304", Size::large, {.x = {16, 1024, 768}, .out = 50304, .bias = false});
 }
+
+const CaseList kLinearCases("linear", add_linear_cases);
 
 }  // namespace attend::test

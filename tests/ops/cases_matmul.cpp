@@ -75,7 +75,7 @@ Case window_case(std::int64_t m, std::int64_t k) {
 
 }  // namespace
 
-void add_matmul_cases(std::vector<Case>& cases) {
+static void add_matmul_cases(std::vector<Case>& cases) {
   for (bool ta : {false, true})
     for (bool tb : {false, true}) {
       cases.push_back(matmul_case({.m = 3, .n = 17, .k = 33, .options = {.transpose_a = ta, .transpose_b = tb}}));
@@ -99,5 +99,7 @@ void add_matmul_cases(std::vector<Case>& cases) {
   one.backward.flops = 2 * one.forward.flops;
   cases.push_back(one);
 }
+
+const CaseList kMatmulCases("matmul", add_matmul_cases);
 
 }  // namespace attend::test

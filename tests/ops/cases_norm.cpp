@@ -105,7 +105,7 @@ void add_bench(std::vector<Case>& cases, std::int64_t tokens, std::int64_t width
 
 }  // namespace
 
-void add_norm_cases(std::vector<Case>& cases) {
+static void add_norm_cases(std::vector<Case>& cases) {
   for (bool bias : {false, true}) cases.push_back(layer_norm_case({3, 17}, bias, 1e-5f, 0));
   cases.push_back(layer_norm_case({2, 5, 33}, true, 1e-3f, 0));
   cases.push_back(layer_norm_case({4, 24}, true, 1e-5f, 30));  // a mean far from 0: no cancellation
@@ -128,5 +128,7 @@ void add_norm_cases(std::vector<Case>& cases) {
   add_bench(cases, 1024, 512, Case::Size::base);
   add_bench(cases, 65536, 768, Case::Size::large);
 }
+
+const CaseList kNormCases("norm", add_norm_cases);
 
 }  // namespace attend::test

@@ -142,7 +142,7 @@ Case attention_case(const AttentionSpec& spec) {
 
 }  // namespace
 
-void add_projection_cases(std::vector<Case>& cases) {
+static void add_projection_cases(std::vector<Case>& cases) {
   for (const auto& [word, dropout] : {std::pair{"", 0.0f}, {"_dropout", 0.25f}}) {
     const auto add = [&cases, word = word, dropout = dropout](ProjectionSpec spec) {
       spec.name += word, spec.dropout = dropout;
@@ -173,5 +173,7 @@ void add_projection_cases(std::vector<Case>& cases) {
       attention_case({.name = "keys_read", .batch = 1, .length = 70, .in = 4, .head = 8, .keys_read = true}));
   cases.push_back(projection_case({.name = "no_rows", .x = {0, 3}, .out = 8, .stream = {0, 8}}));
 }
+
+const CaseList kProjectionCases("projection", add_projection_cases);
 
 }  // namespace attend::test

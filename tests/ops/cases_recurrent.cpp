@@ -119,7 +119,7 @@ Case recurrent_case(const RecurrentSpec& spec) {
 
 }  // namespace
 
-void add_recurrent_cases(std::vector<Case>& cases) {
+static void add_recurrent_cases(std::vector<Case>& cases) {
   for (RnnKind kind : {RnnKind::tanh, RnnKind::gru, RnnKind::lstm}) {
     cases.push_back(recurrent_case({.kind = kind, .batch = 1, .length = 1, .width = 1}));
     cases.push_back(recurrent_case({.kind = kind, .batch = 3, .length = 5, .width = 17}));
@@ -143,5 +143,7 @@ void add_recurrent_cases(std::vector<Case>& cases) {
     }
   }
 }
+
+const CaseList kRecurrentCases("recurrent", add_recurrent_cases);
 
 }  // namespace attend::test

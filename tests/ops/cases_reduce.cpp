@@ -57,7 +57,7 @@ Case reduce_case(Reduction kind, const Shape& x, int axis) {
 
 }  // namespace
 
-void add_reduce_cases(std::vector<Case>& cases) {
+static void add_reduce_cases(std::vector<Case>& cases) {
   for (Reduction kind : {Reduction::sum, Reduction::mean, Reduction::max}) {
     for (int axis : {0, 1, 2}) cases.push_back(reduce_case(kind, {3, 5, 17}, axis));
     cases.push_back(reduce_case(kind, {33}, 0));
@@ -79,5 +79,7 @@ void add_reduce_cases(std::vector<Case>& cases) {
       cases.push_back(one);
     }
 }
+
+const CaseList kReduceCases("reduce", add_reduce_cases);
 
 }  // namespace attend::test

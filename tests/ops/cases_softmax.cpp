@@ -171,7 +171,7 @@ void add_bench(std::vector<Case>& cases, Case::Size size, std::int64_t rows, std
 
 }  // namespace
 
-void add_softmax_cases(std::vector<Case>& cases) {
+static void add_softmax_cases(std::vector<Case>& cases) {
   cases.push_back(softmax_case({3, 17}));
   cases.push_back(softmax_case({1, 1}));
   cases.push_back(softmax_case({0, 5}));
@@ -228,5 +228,7 @@ void add_softmax_cases(std::vector<Case>& cases) {
     cases.push_back(one);
   }
 }
+
+const CaseList kSoftmaxCases("softmax", add_softmax_cases);
 
 }  // namespace attend::test

@@ -1,7 +1,7 @@
 // The entries of a zip archive (PKWARE's APPNOTE 6.3) as torch writes it: stored, not compressed, so that each is a run
 // of the file's bytes; with zip64 records where it is large.
 //
-// Files come from strangers: every entry lies inside the file, in front of the directory, apart from the others, under
+// Files are untrusted input: every entry lies inside the file, in front of the directory, apart from the others, under
 // a name of its own, and its local header says what the directory says.
 #pragma once
 

@@ -1,4 +1,4 @@
-// COCO's files of objects and captions, and the files of results that go with them. They come from strangers: what is
+// COCO's files of objects and captions, and the files of results that go with them. They are untrusted input: what is
 // missing, of another type or unknown is an Error that names the file and the entry, counted from 0 as in the file.
 #pragma once
 

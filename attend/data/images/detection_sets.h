@@ -3,7 +3,7 @@
 //                        ../train or ../images/train, unless a folder is given
 //   Penn-Fudan's folder  Annotation/*.txt with the images in images/, PNGImages/ or JPEGImages/
 // Labels are numbers from 0 on, in the order of the categories' ids. Crowds are there to be scored, not to be learned.
-// Both kinds of file come from strangers: what is missing or makes no sense is an Error that names the place.
+// Both kinds of file are untrusted input: what is missing or makes no sense is an Error that names the place.
 #pragma once
 
 #include <cstdint>
