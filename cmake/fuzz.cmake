@@ -79,11 +79,11 @@ attend_fuzz_target(parallel_text LINKS attend_data
 attend_fuzz_target(pair_cache LINKS attend_data READERS attend/data/text/parallel_cache.cpp)
 attend_fuzz_target(token_cache LINKS attend_data READERS attend/data/text/token_stream.cpp)
 attend_fuzz_target(recipe LINKS attend_train_recipes attend_backends
-            READERS attend/base/fields.cpp attend/base/fields.h attend/train/recipes/caption_recipe.cpp
-                    attend/train/recipes/detect_recipe.cpp:resolve_detect_recipe|for_images|new_detr|changed_detr|check_detect_keys
-                    attend/train/recipes/draw_recipe.cpp attend/train/recipes/head_recipe.cpp attend/train/recipes/language_recipe.cpp
-                    attend/train/recipes/masked_recipe.cpp attend/train/recipes/image_recipe.cpp:resolve_image_recipe|unused_of_vit
-                    attend/train/recipes/recipe_json.cpp attend/train/recipes/translation_recipe.cpp)
+            READERS attend/base/fields.cpp attend/base/fields.h attend/train/recipes/captions/caption_recipe.cpp
+                    attend/train/recipes/detection/detect_recipe.cpp:resolve_detect_recipe|new_detr|changed_detr|check_detect_keys
+                    attend/train/recipes/drawing/draw_recipe.cpp attend/train/recipes/heads/head_recipe.cpp attend/train/recipes/language_model/language_recipe.cpp
+                    attend/train/recipes/masked_lm/masked_recipe.cpp attend/train/recipes/images/image_recipe.cpp:resolve_image_recipe|unused_of_vit
+                    attend/train/recipes/epochs.h attend/train/recipes/recipe_json.cpp attend/train/recipes/translation/translation_recipe.cpp)
 attend_fuzz_target(run_state LINKS attend_train_loop attend_backends READERS attend/train/loop/run_state.cpp)
 attend_fuzz_target(run_log LINKS attend_look READERS attend/look/api/run_reader.cpp)
 attend_fuzz_target(verify LINKS attend_verify attend_backends
@@ -105,7 +105,7 @@ attend_fuzz_target(image_records LINKS attend_data
             READERS attend/data/images/image_records.cpp attend/data/images/labelled_images.cpp:read_records|record_of)
 
 attend_fuzz_target(serve_request LINKS attend_serve
-            READERS attend/serve/api/api_adapter.cpp attend/http/json_request.cpp:field|whole|real|flag|word|ids attend/serve/api/completions.cpp
+            READERS attend/serve/api/api_adapter.cpp attend/http/routes.cpp attend/http/json_request.cpp:field|whole|real|flag|word|ids attend/serve/api/completions.cpp
                     attend/serve/api/hugging_face.cpp attend/serve/api/libre.cpp attend/serve/api/libre_text.cpp
                     attend/serve/api/openai.cpp attend/serve/api/images.cpp attend/serve/api/tei.cpp
                     attend/serve/api/texts.cpp)

@@ -21,7 +21,7 @@ constexpr std::size_t kBudget = 64 << 10;
 struct Outcome {
   Reader::Step step = Reader::Step::more;
   int status = 0;
-  http::HttpRequest request;
+  http::Request request;
 };
 
 Outcome read_in_pieces(std::string_view bytes, std::size_t piece) {

@@ -20,16 +20,15 @@ namespace {
 struct Listening {
   std::string path = (folder() / "http.sock").string();
   std::atomic<bool> stop{false};
-  http::HttpServer server{
-      {.max_body = 4096,
-       .max_head = 2048,
-       .patience = std::chrono::milliseconds(2000),
-       .idle = std::chrono::milliseconds(2000),
-       .unix_path = path},
-      http::HttpServer::Dispatcher([](http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
-        must(request.body.size() <= 4096, "a body has a limit");
-        exchange->answer({.body = request.method + request.path + request.body});
-      })};
+  http::Server server{{.max_body = 4096,
+                       .max_head = 2048,
+                       .patience = std::chrono::milliseconds(2000),
+                       .idle = std::chrono::milliseconds(2000),
+                       .unix_path = path},
+                      http::Server::Dispatcher([](http::Request request, std::shared_ptr<http::Exchange> exchange) {
+                        must(request.body.size() <= 4096, "a body has a limit");
+                        exchange->answer({.body = request.method + request.path + request.body});
+                      })};
   std::thread thread{[this] { server.run([this] { return stop.load(); }); }};
   ~Listening() {
     stop = true;

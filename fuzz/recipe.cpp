@@ -1,14 +1,14 @@
 // Any bytes as a recipe.json, for every task; nothing is trained.
 #include "attend/base/json.h"
 #include "attend/catalogue/catalogue.h"
-#include "attend/train/recipes/caption_recipe.h"
-#include "attend/train/recipes/detect_recipe.h"
-#include "attend/train/recipes/draw_recipe.h"
-#include "attend/train/recipes/head_recipe.h"
-#include "attend/train/recipes/image_recipe.h"
-#include "attend/train/recipes/language_recipe.h"
-#include "attend/train/recipes/masked_recipe.h"
-#include "attend/train/recipes/translation_recipe.h"
+#include "attend/train/recipes/captions/caption_recipe.h"
+#include "attend/train/recipes/detection/detect_recipe.h"
+#include "attend/train/recipes/drawing/draw_recipe.h"
+#include "attend/train/recipes/heads/head_recipe.h"
+#include "attend/train/recipes/images/image_recipe.h"
+#include "attend/train/recipes/language_model/language_recipe.h"
+#include "attend/train/recipes/masked_lm/masked_recipe.h"
+#include "attend/train/recipes/translation/translation_recipe.h"
 #include "fuzz/shared/target.h"
 
 namespace attend::fuzz {

@@ -1,6 +1,6 @@
-// Any request to any target of attend serve: {"path", "type", "body"}, where a body that is a string is sent as it is.
-// Models are those that come with attend, where they are found, but for the translator, which takes seconds here: how
-// its texts are cut is tried alone. What they would write long is kept short.
+// Any request to any endpoint of attend serve: {"path", "type", "body"}, where a body that is a string is sent as it
+// is. Models are those that come with attend, where they are found, but for the translator, which takes seconds here:
+// how its texts are cut is tried alone. What they would write long is kept short.
 #include <memory>
 
 #include "attend/backends.h"
@@ -35,8 +35,8 @@ namespace {
 
 class Silence : public http::Exchange {
  public:
-  void answer(http::HttpResponse) override {}
-  void begin(http::HttpResponse) override {}
+  void answer(http::Response) override {}
+  void begin(http::Response) override {}
   bool write(std::string_view) override { return true; }
   void finish() override {}
   std::stop_token stop_token() const override { return {}; }
@@ -51,15 +51,17 @@ struct House {
       {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }, .max_rows = 2}};
   serve::ApiContext context{.models = models, .metrics = metrics};
   std::vector<std::unique_ptr<serve::ApiAdapter>> adapters;
+  serve::ApiRoutes routes;
 
   House() {
     for (const char* name : {"bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
       if (path_exists(std::filesystem::path("models") / name / "config.json"))
         models.open(name, std::filesystem::path("models") / name);
-    adapters.push_back(std::make_unique<serve::LibreTranslateApi>(context));
-    adapters.push_back(std::make_unique<serve::TeiApi>(context));
-    adapters.push_back(std::make_unique<serve::OpenAiApi>(context));
-    adapters.push_back(std::make_unique<serve::HuggingFaceApi>(context));
+    adapters.push_back(std::make_unique<serve::LibreTranslateApi>());
+    adapters.push_back(std::make_unique<serve::TeiApi>());
+    adapters.push_back(std::make_unique<serve::OpenAiApi>());
+    adapters.push_back(std::make_unique<serve::HuggingFaceApi>());
+    for (const auto& adapter : adapters) adapter->add_routes(routes);
   }
 };
 
@@ -79,7 +81,7 @@ void enter(const Input& input) {
   static House house;
   const Json json = parse_json(input.first().bytes, "input");
   if (!json.is_object()) return;
-  http::HttpRequest request;
+  http::Request request;
   request.method = "POST";
   request.path = json["path"].is_string() ? json["path"].text() : "/embed";
   request.content_type = json["type"].is_string() ? json["type"].text() : "application/json";
@@ -94,17 +96,17 @@ void enter(const Input& input) {
     must(joined == body["q"].text(), "the pieces of a text are the text");
     serve::html_pieces(body["q"].text());
   }
-  for (const auto& target : house.adapters) {
-    if (!target->takes(request)) continue;
-    try {
-      const auto response = target->answer(request, std::make_shared<Silence>());
-      must(!response || response->status < 500, "a request is never the server's fault");
-      must(!response || Json::accept(response->body), "an answer is JSON");
-    } catch (const serve::Refusal& refusal) {
-      must(refusal.status < 500, "a request is never the server's fault");
-      must(Json::accept(target->refused(refusal).body), "a refusal is JSON");
-    }
-    return;
+  const auto match = house.routes.find(request);
+  if (!match || match->wrong_method()) return;
+  const serve::Endpoint& endpoint = house.routes.handler(*match);
+  try {
+    const auto response = endpoint.answer(
+        serve::ApiCall{request, match->values, serve::Work{house.context, std::make_shared<Silence>()}});
+    must(!response || response->status < 500, "a request is never the server's fault");
+    must(!response || Json::accept(response->body), "an answer is JSON");
+  } catch (const serve::Refusal& refusal) {
+    must(refusal.status < 500, "a request is never the server's fault");
+    must(Json::accept(endpoint.adapter->refused(refusal).body), "a refusal is JSON");
   }
 }
 

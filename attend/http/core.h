@@ -39,8 +39,8 @@ struct Listener {
   bool waits = false;  // for the next connection
 };
 
-struct HttpServer::Core {
-  HttpOptions options;
+struct Server::Core {
+  ServerOptions options;
   Dispatcher dispatcher;
   MemoryBudget budget;
   net::io_context io{1};
@@ -80,6 +80,6 @@ struct HttpServer::Core {
   Clock::time_point deadline_ = {};
 };
 
-using Core = HttpServer::Core;
+using Core = Server::Core;
 
 }  // namespace attend::http

@@ -26,7 +26,7 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   explicit Outbox(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 
   struct Parts {
-    std::optional<HttpResponse> head = {};  // of an answer whose body is below
+    std::optional<Response> head = {};  // of an answer whose body is below
     bool grows = false, last = false;
     std::string body = {};
   };
@@ -97,7 +97,7 @@ class SessionExchange : public Exchange {
   }
 
   // What is there already is sent, whatever it does to the budget: whoever computes it has asked before.
-  void answer(HttpResponse response) override {
+  void answer(Response response) override {
     if (done_.exchange(true)) return;
     outbox_->session().charge().note(response.body.size());
     outbox_->put([&](Outbox::Parts& parts) {
@@ -106,7 +106,7 @@ class SessionExchange : public Exchange {
       parts.last = true;
     });
   }
-  void begin(HttpResponse head) override {
+  void begin(Response head) override {
     if (begun_.exchange(true)) return;
     outbox_->put([&](Outbox::Parts& parts) { parts.head = std::move(head), parts.grows = true; });
   }
@@ -133,7 +133,7 @@ class SessionExchange : public Exchange {
 };
 
 inline void Session::hand_on() {
-  HttpRequest request = reader_->take_request();
+  Request request = reader_->take_request();
   request.id = id_of(request.header("x-request-id"));
   request.client = client_;
   record_.id = request.id, record_.method = request.method, record_.path = request.path;

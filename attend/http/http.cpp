@@ -6,23 +6,23 @@
 
 namespace attend::http {
 
-struct HttpServer::Core {};
+struct Server::Core {};
 
 namespace {
-[[noreturn]] void fail_without_boost(const HttpOptions& options) {
+[[noreturn]] void fail_without_boost(const ServerOptions& options) {
   fail("{}: this program has no server: it was built where there was no Boost (install libboost-dev, build again)",
        options.command);
 }
 }  // namespace
 
 bool has_http_server() { return false; }
-HttpServer::HttpServer(HttpOptions options, Handler) { fail_without_boost(options); }
-HttpServer::HttpServer(HttpOptions options, Dispatcher) { fail_without_boost(options); }
-HttpServer::~HttpServer() = default;
-int HttpServer::port() const { return 0; }
-std::size_t HttpServer::connections() const { return 0; }
-std::size_t HttpServer::memory() const { return 0; }
-void HttpServer::run(const std::function<bool()>&) {}
+Server::Server(ServerOptions options, Handler) { fail_without_boost(options); }
+Server::Server(ServerOptions options, Dispatcher) { fail_without_boost(options); }
+Server::~Server() = default;
+int Server::port() const { return 0; }
+std::size_t Server::connections() const { return 0; }
+std::size_t Server::memory() const { return 0; }
+void Server::run(const std::function<bool()>&) {}
 
 }  // namespace attend::http
 
@@ -46,7 +46,7 @@ void HttpServer::run(const std::function<bool()>&) {}
 
 namespace attend::http {
 
-void HttpServer::Core::listen() {
+void Server::Core::listen() {
   check(options.port >= 0 && options.port <= 65535, "{}: a port is 0 to 65535, not {}", options.command, options.port);
   std::string host = options.host == "localhost" ? "127.0.0.1" : options.host;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
@@ -66,7 +66,7 @@ void HttpServer::Core::listen() {
 }
 
 // A socket that a server left behind when it was killed is taken over, one that answers is not.
-void HttpServer::Core::listen_locally() {
+void Server::Core::listen_locally() {
   if (options.unix_path.empty()) return;
   error_code error;
   struct stat found {};
@@ -103,7 +103,7 @@ std::string name_of(const net::local::stream_protocol::socket&) { return "unix";
 
 // One that fails for want of a descriptor or of memory is tried again by look(): what is open may end soon.
 template <class Acceptor>
-void HttpServer::Core::accept(const std::shared_ptr<Core>& self, Listener<Acceptor>& listener) {
+void Server::Core::accept(const std::shared_ptr<Core>& self, Listener<Acceptor>& listener) {
   if (listener.waits || ends || open >= options.max_connections) return;
   listener.acceptor.async_accept([this, self, &listener](const error_code& error, auto socket) {
     listener.waits = false;
@@ -122,12 +122,12 @@ void HttpServer::Core::accept(const std::shared_ptr<Core>& self, Listener<Accept
   listener.waits = true;
 }
 
-void HttpServer::Core::accept_all(const std::shared_ptr<Core>& self) {
+void Server::Core::accept_all(const std::shared_ptr<Core>& self) {
   for (auto& listener : tcp) accept(self, listener);
   for (auto& listener : local) accept(self, listener);
 }
 
-void HttpServer::Core::start(const std::shared_ptr<Core>& self, Socket socket, std::string client) {
+void Server::Core::start(const std::shared_ptr<Core>& self, Socket socket, std::string client) {
   const std::shared_ptr<Session> session(new Session(self, std::move(socket), std::move(client)),
                                          [](Session* one) { left(one); });
   sessions.insert(session.get());
@@ -135,7 +135,7 @@ void HttpServer::Core::start(const std::shared_ptr<Core>& self, Socket socket, s
 }
 
 // Nothing is allocated that must be: look() finds them if nothing else does.
-void HttpServer::Core::left(Session* session) noexcept {
+void Server::Core::left(Session* session) noexcept {
   const std::shared_ptr<Core> core = session->core();
   {
     const std::lock_guard lock(core->outgoing_mutex);
@@ -158,7 +158,7 @@ void HttpServer::Core::left(Session* session) noexcept {
   }
 }
 
-void HttpServer::Core::delete_left() {
+void Server::Core::delete_left() {
   Session* all;
   {
     const std::lock_guard lock(outgoing_mutex);
@@ -172,7 +172,7 @@ void HttpServer::Core::delete_left() {
 }
 
 // Sees clients close their side while their answers are found, also behind requests that they have sent ahead.
-void HttpServer::Core::find_gone() {
+void Server::Core::find_gone() {
   polled.clear(), answering.clear();
   for (Session* session : sessions)
     if (const int socket = session->answering(); socket >= 0) {
@@ -184,14 +184,14 @@ void HttpServer::Core::find_gone() {
     if (polled[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) answering[i]->client_left();
 }
 
-void HttpServer::Core::find_failed() {
+void Server::Core::find_failed() {
   if (!any_failed.exchange(false)) return;
   for (Session* session : sessions)
     if (session->failed()) session->give_up();
 }
 
 // What is done every now and then; true at the end, which no want of memory puts off.
-bool HttpServer::Core::look(const std::shared_ptr<Core>& self, const std::function<bool()>& stop) {
+bool Server::Core::look(const std::shared_ptr<Core>& self, const std::function<bool()>& stop) {
   delete_left();
   if (!ends && stop()) {
     ends = true;
@@ -212,7 +212,7 @@ bool HttpServer::Core::look(const std::shared_ptr<Core>& self, const std::functi
   return false;
 }
 
-void HttpServer::Core::list(std::shared_ptr<Outbox> outbox) {
+void Server::Core::list(std::shared_ptr<Outbox> outbox) {
   {
     const std::lock_guard lock(outgoing_mutex);
     if (closed) return;
@@ -222,7 +222,7 @@ void HttpServer::Core::list(std::shared_ptr<Outbox> outbox) {
   net::post(io, [this] { send_outgoing(); });
 }
 
-void HttpServer::Core::send_outgoing() {
+void Server::Core::send_outgoing() {
   std::vector<std::shared_ptr<Outbox> > all;
   {
     const std::lock_guard lock(outgoing_mutex);
@@ -235,7 +235,7 @@ void HttpServer::Core::send_outgoing() {
     }
 }
 
-void HttpServer::Core::close_listeners() {
+void Server::Core::close_listeners() {
   error_code ignored;
   for (auto& listener : tcp) listener.acceptor.close(ignored);
   for (auto& listener : local) listener.acceptor.close(ignored);
@@ -244,7 +244,7 @@ void HttpServer::Core::close_listeners() {
 
 bool has_http_server() { return true; }
 
-HttpServer::HttpServer(HttpOptions options, Dispatcher dispatcher) : core_(std::make_shared<Core>()) {
+Server::Server(ServerOptions options, Dispatcher dispatcher) : core_(std::make_shared<Core>()) {
   core_->options = std::move(options);
   core_->dispatcher = std::move(dispatcher);
   core_->budget.set_limit(core_->options.max_memory ? core_->options.max_memory : default_memory_budget());
@@ -252,9 +252,9 @@ HttpServer::HttpServer(HttpOptions options, Dispatcher dispatcher) : core_(std::
   core_->listen_locally();
 }
 
-HttpServer::HttpServer(HttpOptions options, Handler handler) : HttpServer(std::move(options), Dispatcher()) {
+Server::Server(ServerOptions options, Handler handler) : Server(std::move(options), Dispatcher()) {
   core_->workers = std::make_unique<Workers>(static_cast<std::size_t>(std::max(core_->options.workers, 1)));
-  core_->dispatcher = [core = core_.get(), handler = std::move(handler)](HttpRequest request,
+  core_->dispatcher = [core = core_.get(), handler = std::move(handler)](Request request,
                                                                          std::shared_ptr<Exchange> exchange) {
     core->workers->add([&handler, request = std::move(request), exchange = std::move(exchange)] {
       try {
@@ -266,7 +266,7 @@ HttpServer::HttpServer(HttpOptions options, Handler handler) : HttpServer(std::m
 }
 
 // Sessions refer to the core and the core to sessions: whoever is left is cut off.
-HttpServer::~HttpServer() {
+Server::~Server() {
   core_->close_listeners();
   for (Session* session : core_->sessions) session->close();
   core_->workers.reset();
@@ -286,12 +286,12 @@ HttpServer::~HttpServer() {
   core_->delete_left();
 }
 
-int HttpServer::port() const { return core_->port; }
-std::size_t HttpServer::connections() const { return core_->open; }
-std::size_t HttpServer::memory() const { return core_->budget.used(); }
+int Server::port() const { return core_->port; }
+std::size_t Server::connections() const { return core_->open; }
+std::size_t Server::memory() const { return core_->budget.used(); }
 
 // A handler that throws has lost what it was to do next, and only that: here the clock, which is wound up again.
-void HttpServer::run(const std::function<bool()>& stop) {
+void Server::run(const std::function<bool()>& stop) {
   Core& core = *core_;
   net::steady_timer timer(core.io);
   bool over = false;

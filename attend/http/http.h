@@ -16,29 +16,29 @@
 
 namespace attend::http {
 
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+using Headers = std::vector<std::pair<std::string, std::string>>;
 
-struct HttpRequest {
+struct Request {
   std::string method, path;  // the path without what follows a '?'
   std::string host, content_type, body;
-  std::string query = {};    // what follows it
-  HttpHeaders headers = {};  // names in lower case
-  std::string id = {};       // the client's x-request-id, or one of ours
-  std::string client = {};   // its address
+  std::string query = {};   // what follows it
+  Headers headers = {};     // names in lower case
+  std::string id = {};      // the client's x-request-id, or one of ours
+  std::string client = {};  // its address
 
   // The first of that name (in lower case); empty when there is none.
   std::string_view header(std::string_view name) const;
 };
 
-struct HttpResponse {
+struct Response {
   int status = 200;
   std::string type = "application/json; charset=utf-8";
   std::string body = {};
-  HttpHeaders headers = {};
+  Headers headers = {};
 };
 
 // {"error": why}
-HttpResponse refused(int status, const std::string& why);
+Response refused(int status, const std::string& why);
 const char* reason_of(int status);
 
 // What is left to do for one request: its answer, at once or piece by piece, by any thread. One that is let go without
@@ -46,10 +46,10 @@ const char* reason_of(int status);
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  virtual void answer(HttpResponse response) = 0;
+  virtual void answer(Response response) = 0;
   // An answer that grows: begin, write .., finish. write() is false when nobody takes it any more: the client has gone,
   // or lets more than a megabyte wait.
-  virtual void begin(HttpResponse head) = 0;
+  virtual void begin(Response head) = 0;
   virtual bool write(std::string_view piece) = 0;
   virtual void finish() = 0;
   // Stopped when the client has closed its side (it may still read, but most do not), when it takes no more, and when
@@ -57,20 +57,20 @@ class Exchange {
   virtual std::stop_token stop_token() const = 0;
   bool gone() const { return stop_token().stop_requested(); }
   // Counts so many more bytes for this request, until it is answered or they are discharged; false: there is no room
-  // for them (HttpOptions::max_memory), and nothing was counted.
+  // for them (ServerOptions::max_memory), and nothing was counted.
   virtual bool charge(std::size_t) { return true; }
   virtual void discharge(std::size_t) {}
 };
 
 // What is known of a request when it has been answered.
-struct HttpRecord {
+struct RequestRecord {
   std::string id = {}, client = {}, method = {}, path = {};
   int status = 0;
   std::size_t received = 0, sent = 0;  // bytes of the bodies
   double seconds = 0;
 };
 
-struct HttpOptions {
+struct ServerOptions {
   std::string host = "127.0.0.1";  // an address of IPv4 or IPv6, or localhost
   int port = 0;                    // 0: any free one
   std::size_t max_body = 64 << 10, max_head = 16 << 10;
@@ -83,20 +83,20 @@ struct HttpOptions {
   std::size_t max_connections = 1024;        // others wait in the system's queue
   std::string unix_path = {};                // a Unix socket as well
   std::string command = "look";              // opens messages
-  std::function<void(const HttpRecord&)> log = {};
+  std::function<void(const RequestRecord&)> log = {};
 };
 
-class HttpServer {
+class Server {
  public:
-  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+  using Handler = std::function<Response(const Request&)>;
   // Called by the thread that reads and writes, so it only hands on.
-  using Dispatcher = std::function<void(HttpRequest request, std::shared_ptr<Exchange> exchange)>;
+  using Dispatcher = std::function<void(Request request, std::shared_ptr<Exchange> exchange)>;
   // Listens from now on. Throws Error when the address is taken or is none. A handler is called by several threads.
-  HttpServer(HttpOptions options, Handler handler);
-  HttpServer(HttpOptions options, Dispatcher dispatcher);
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  Server(ServerOptions options, Handler handler);
+  Server(ServerOptions options, Dispatcher dispatcher);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   int port() const;
   std::size_t connections() const;  // open now

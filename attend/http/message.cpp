@@ -4,15 +4,13 @@
 
 namespace attend::http {
 
-std::string_view HttpRequest::header(std::string_view name) const {
+std::string_view Request::header(std::string_view name) const {
   for (const auto& [key, value] : headers)
     if (key == name) return value;
   return {};
 }
 
-HttpResponse refused(int status, const std::string& why) {
-  return {.status = status, .body = Json{{"error", why}}.dump()};
-}
+Response refused(int status, const std::string& why) { return {.status = status, .body = Json{{"error", why}}.dump()}; }
 
 const char* reason_of(int status) {
   switch (status) {

@@ -108,7 +108,7 @@ class RequestReader {
   const std::string& why() const { return why_; }
   bool keep_alive() const { return keep_alive_; }
   bool old() const { return old_; }  // before HTTP/1.1
-  HttpRequest take_request() {
+  Request take_request() {
     request_.body = std::move(parser_.get().body().bytes);
     return std::move(request_);
   }
@@ -135,7 +135,7 @@ class RequestReader {
   MemoryCharge& charge_;
   Extensions extensions_;
   http::request_parser<ChargedBody> parser_;
-  HttpRequest request_;
+  Request request_;
   std::size_t received_ = 0, most_ = 0;  // bytes of the head, later of the body with all that is around it
   bool head_done_ = false, huge_ = false, waits_ = false, keep_alive_ = false, old_ = false;
   int status_ = 0;

@@ -96,7 +96,7 @@ class Session : public std::enable_shared_from_this<Session> {
       pending_ += bytes;
     if (!writing_) write_pending();
   }
-  std::string head_of(const HttpResponse& response, std::optional<std::size_t> length);
+  std::string head_of(const Response& response, std::optional<std::size_t> length);
   bool broken() const { return broken_ || failed_; }
   std::size_t unsent() const { return unsent_; }
   bool chunked() const { return chunked_; }
@@ -171,7 +171,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<std::size_t> unsent_{0};
   std::string pending_, sending_;  // bytes that wait, and those that the socket is being given
   Clock::time_point began_;
-  HttpRecord record_;
+  RequestRecord record_;
 
  public:
   Session* next_left = nullptr;  // of Core::leaving
@@ -181,7 +181,7 @@ class Session : public std::enable_shared_from_this<Session> {
 inline void Session::await_request(std::chrono::milliseconds time) {
   constexpr std::size_t kRoom = 8192;
   state_ = State::idle, late_ = false, begun_ = false;
-  const HttpOptions& options = core_->options;
+  const ServerOptions& options = core_->options;
   reader_.reset();
   if (buffer_.size() == 0 && buffer_.capacity() > kRoom) buffer_ = {};
   charge_.set(kConnectionBytes);
@@ -245,7 +245,7 @@ inline void Session::refuse(int status, const std::string& why) {
   state_ = State::answering;
   keep_ = false;
   if (record_.id.empty()) record_.id = id_of({});
-  HttpResponse response = refused(status, why);
+  Response response = refused(status, why);
   if (status == 503) response.headers.emplace_back("retry-after", "1");
   note(response.body.size());
   send(head_of(response, response.body.size()) + response.body, 0, true);
@@ -269,7 +269,7 @@ inline void Session::give_up() noexcept {
   close();
 }
 
-inline std::string Session::head_of(const HttpResponse& response, std::optional<std::size_t> length) {
+inline std::string Session::head_of(const Response& response, std::optional<std::size_t> length) {
   record_.status = response.status;
   chunked_ = !length && !old_;
   if (!length && old_) keep_ = false;

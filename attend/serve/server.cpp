@@ -32,15 +32,15 @@ class Server::Counted : public http::Exchange {
   }
   ~Counted() override { --*running_; }
 
-  void answer(http::HttpResponse response) override {
+  void answer(http::Response response) override {
     count(response.status);
-    const http::HttpHeaders common = server_.common_headers();
+    const http::Headers common = server_.common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     inner_->answer(std::move(response));
   }
-  void begin(http::HttpResponse head) override {
+  void begin(http::Response head) override {
     count(head.status);
-    const http::HttpHeaders common = server_.common_headers();
+    const http::Headers common = server_.common_headers();
     head.headers.insert(head.headers.end(), common.begin(), common.end());
     inner_->begin(std::move(head));
   }
@@ -83,23 +83,29 @@ Server::Server(ServerOptions options, ServedModels& models, Metrics& metrics)
                .max_client_batch = options_.max_client_batch,
                .max_pixels = options_.max_pixels,
                .version = options_.version} {
-  adapters_.push_back(std::make_unique<LibreTranslateApi>(context_));
-  adapters_.push_back(std::make_unique<TeiApi>(context_));
-  adapters_.push_back(std::make_unique<OpenAiApi>(context_));
-  adapters_.push_back(std::make_unique<HuggingFaceApi>(context_));
-  if (options_.open_look_backend) {
-    const std::string& host = options_.http.host;
-    adapters_.push_back(std::make_unique<LookApi>(
-        context_, LookApi::Options{.open_backend = options_.open_look_backend,
-                                   .only_local_names = host == "localhost" || host.starts_with("127.")}));
-  }
+  add_adapters();
   options_.http.command = "serve";
-  http_ = std::make_unique<http::HttpServer>(
-      options_.http,
-      http::HttpServer::Dispatcher([this](http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
+  http_ = std::make_unique<http::Server>(
+      options_.http, http::Server::Dispatcher([this](http::Request request, std::shared_ptr<http::Exchange> exchange) {
         dispatch(std::move(request), std::move(exchange));
       }));
   workers_ = std::make_unique<http::Workers>(static_cast<std::size_t>(options_.max_concurrent) + 1);
+}
+
+void Server::add_adapters() {
+  adapters_.push_back(std::make_unique<LibreTranslateApi>());
+  adapters_.push_back(std::make_unique<TeiApi>());
+  adapters_.push_back(std::make_unique<OpenAiApi>());
+  adapters_.push_back(std::make_unique<HuggingFaceApi>());
+  if (options_.open_look_backend) {
+    const std::string& host = options_.http.host;
+    adapters_.push_back(std::make_unique<LookApi>(
+        LookApi::Options{.open_backend = options_.open_look_backend,
+                         .only_local_names = host == "localhost" || host.starts_with("127.")}));
+  }
+  for (const auto& adapter : adapters_) adapter->add_routes(routes_);
+  add_own_routes();
+  context_.routes = routes_.routes();
 }
 
 // Workers first: they answer through the HTTP server.
@@ -125,12 +131,12 @@ void Server::run(const std::function<bool()>& stop) {
   });
 }
 
-http::HttpHeaders Server::common_headers() const {
+http::Headers Server::common_headers() const {
   if (options_.cors_origin.empty()) return {};
   return {{"access-control-allow-origin", options_.cors_origin}, {"vary", "origin"}};
 }
 
-http::HttpResponse Server::metrics_text() {
+http::Response Server::metrics_text() {
   std::size_t waiting = 0;
   for (const ServedModelPtr& model : models_.all()) {
     const std::size_t own = model->waiting();
@@ -144,62 +150,76 @@ http::HttpResponse Server::metrics_text() {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-std::optional<http::HttpResponse> Server::at_once(const http::HttpRequest& request) {
-  const std::string& path = request.path;
-  if (path == "/health") return http::HttpResponse{.body = R"({"status":"ok"})"};
-  if (path == "/ready")
-    return ends_ ? http::refused(503, "the server ends") : http::HttpResponse{.body = R"({"status":"ready"})"};
-  if (path == "/version") {
+void Server::add_own_routes() {
+  const auto add = [this](const char* path, const char* summary, ApiHandler answer) {
+    routes_.add({.method = "GET", .path = path, .summary = summary, .family = "attend"},
+                {.adapter = nullptr, .answer = std::move(answer)});
+  };
+  const auto docs = [this](const ApiCall& call) {
+    return http::Response{.type = "text/html; charset=utf-8",
+                          .body = docs_page(options_.version, call.request.host, routes_.routes())};
+  };
+  add("/health", "200 as long as the server runs.",
+      [](const ApiCall&) { return http::Response{.body = R"({"status":"ok"})"}; });
+  add("/ready", "200 when models are loaded, 503 before and at the end.", [this](const ApiCall&) {
+    return ends_ ? http::refused(503, "the server ends") : http::Response{.body = R"({"status":"ready"})"};
+  });
+  add("/version", "The program's version.", [this](const ApiCall&) {
     Json version = Json::object();
     version["version"] = options_.version;
-    return http::HttpResponse{.body = version.dump()};
-  }
-  if (path == "/metrics") return metrics_text();
-  if (path == "/docs" || path == "/")
-    return http::HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
-  if (path == "/openapi.json") return http::HttpResponse{.body = openapi_json(options_.version)};
-  return std::nullopt;
+    return http::Response{.body = version.dump()};
+  });
+  add("/metrics", "Counts for Prometheus.", [this](const ApiCall&) { return metrics_text(); });
+  add("/", "", docs);
+  add("/docs", "These paths as a page.", docs);
+  add("/openapi.json", "These paths as OpenAPI 3.",
+      [this](const ApiCall&) { return http::Response{.body = openapi_json(options_.version, routes_.routes())}; });
 }
 
-void Server::dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
-  const auto say = [&](http::HttpResponse response) {
-    const http::HttpHeaders common = common_headers();
+void Server::dispatch(http::Request request, std::shared_ptr<http::Exchange> exchange) {
+  const auto say = [&](http::Response response) {
+    const http::Headers common = common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     exchange->answer(std::move(response));
   };
   if (request.method == "OPTIONS") {
-    http::HttpResponse response{.status = 204};
+    http::Response response{.status = 204};
     if (!options_.cors_origin.empty())
       response.headers = {{"access-control-allow-methods", "GET, POST, OPTIONS"},
                           {"access-control-allow-headers", "authorization, content-type, x-api-key, x-request-id"},
                           {"access-control-max-age", "86400"}};
     return say(std::move(response));
   }
-  const bool get = request.method == "GET" || request.method == "HEAD";
-  if (get)
-    if (auto response = at_once(request)) return say(std::move(*response));
-  const auto found = std::ranges::find_if(adapters_, [&](const auto& adapter) { return adapter->takes(request); });
-  if (found == adapters_.end())
+  auto match = routes_.find(request);
+  if (!match)
     return say(http::refused(404, fmt::format("there is no {} here; /docs lists what there is", request.path)));
-  ApiAdapter& adapter = **found;
+  const Endpoint& endpoint = routes_.handler(*match);
+  if (!endpoint.adapter) {
+    if (!match->wrong_method()) return say(*endpoint.answer(ApiCall{request, match->values, Work{context_, exchange}}));
+    http::Response response = http::refused(405, match->ask_with());
+    response.headers.push_back(match->allow());
+    return say(std::move(response));
+  }
+  const ApiAdapter& adapter = *endpoint.adapter;
+  const bool get = request.method == "GET" || request.method == "HEAD";
   metrics_.count("te_request_count", fmt::format("method=\"{}\"", get ? "get" : "post"));
   const bool reads_keys = adapter.reads_keys() && !get;
   if (!reads_keys && !context_.lets_in(request)) {
-    http::HttpResponse response =
+    http::Response response =
         adapter.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
     response.headers.emplace_back("www-authenticate", "Bearer");
     return say(std::move(response));
   }
   if (*running_ >= options_.max_concurrent) {
-    http::HttpResponse response = adapter.refused({429, "as many requests are running as may; try again", ""});
+    http::Response response = adapter.refused({429, "as many requests are running as may; try again", ""});
     response.headers.emplace_back("retry-after-ms", "100");
     response.headers.emplace_back("retry-after", "1");
     metrics_.count("te_request_failure", "err=\"overloaded\"");
     return say(std::move(response));
   }
   auto counted = std::make_shared<Counted>(*this, std::move(exchange));
-  workers_->add([this, &adapter, request = std::move(request), counted = std::move(counted)] {
-    answer(adapter, request, counted);
+  workers_->add([this, match = std::move(*match), request = std::move(request), counted = std::move(counted)] {
+    answer(match, request, counted);
   });
 }
 
@@ -227,15 +247,19 @@ Refusal refusal_of(const ApiAdapter& adapter) {
 }  // namespace
 
 // An exchange that is let go without an answer, because there is no memory even for a refusal, ends its connection.
-void Server::answer(ApiAdapter& adapter, const http::HttpRequest& request,
+void Server::answer(const http::RouteMatch& match, const http::Request& request,
                     const std::shared_ptr<http::Exchange>& exchange) noexcept {
+  const Endpoint& endpoint = routes_.handler(match);
   try {
     try {
       if (exchange->gone()) throw Cancelled();
-      if (auto response = adapter.answer(request, exchange)) exchange->answer(std::move(*response));
+      if (match.wrong_method()) refuse(405, match.ask_with());
+      if (auto response = endpoint.answer(ApiCall{request, match.values, Work{context_, exchange}}))
+        exchange->answer(std::move(*response));
     } catch (...) {
-      http::HttpResponse response = adapter.refused(refusal_of(adapter));
+      http::Response response = endpoint.adapter->refused(refusal_of(*endpoint.adapter));
       if (response.status == 503) response.headers.emplace_back("retry-after", "1");
+      if (match.wrong_method()) response.headers.push_back(match.allow());
       exchange->answer(std::move(response));
     }
   } catch (const std::exception&) {

@@ -17,7 +17,7 @@
 namespace attend::serve {
 
 struct ServerOptions {
-  http::HttpOptions http = {};
+  http::ServerOptions http = {};
   std::vector<std::string> keys = {};
   std::string cors_origin = {};  // "*", or one; empty: pages of other sites are not let in
   std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
@@ -38,29 +38,31 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   int port() const { return http_->port(); }
-  // As HttpServer's; later() is run beside requests, by a thread of its own.
+  // As Server's; later() is run beside requests, by a thread of its own.
   void run(const std::function<bool()>& stop);
   void later(std::function<void()> work) { workers_->add(std::move(work)); }
   // Whether and what a request is answered without waiting; tests and fuzzers call it without a socket.
-  void dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange> exchange);
+  void dispatch(http::Request request, std::shared_ptr<http::Exchange> exchange);
 
  private:
   class Counted;
-  std::optional<http::HttpResponse> at_once(const http::HttpRequest& request);
-  http::HttpResponse metrics_text();
-  void answer(ApiAdapter& adapter, const http::HttpRequest& request,
+  void add_adapters();
+  void add_own_routes();
+  http::Response metrics_text();
+  void answer(const http::RouteMatch& match, const http::Request& request,
               const std::shared_ptr<http::Exchange>& exchange) noexcept;
-  http::HttpHeaders common_headers() const;
+  http::Headers common_headers() const;
 
   ServerOptions options_;
   ServedModels& models_;
   Metrics& metrics_;
   ApiContext context_;
   std::vector<std::unique_ptr<ApiAdapter>> adapters_;
+  ApiRoutes routes_;
   // Those under way; a stream that was cut off at the end may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> running_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::atomic<bool> ends_{false};
-  std::unique_ptr<http::HttpServer> http_;
+  std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Workers> workers_;  // last
 };
 

@@ -62,10 +62,10 @@ TEST(Program, AMistypedCommandIsAskedFor) {
 }
 
 TEST(Program, ABusyPortSaysHowToTakeAnother) {
-  const auto answer = [](const http::HttpRequest&) { return http::HttpResponse{}; };
-  const http::HttpServer first({.port = 0}, answer);
+  const auto answer = [](const http::Request&) { return http::Response{}; };
+  const http::Server first({.port = 0}, answer);
   try {
-    const http::HttpServer second({.port = first.port()}, answer);
+    const http::Server second({.port = first.port()}, answer);
     FAIL() << "both listen";
   } catch (const Error& error) {
     EXPECT_TRUE(has(error.what(), "--port 0 takes any free one")) << error.what();

@@ -25,16 +25,16 @@ using test::post_text;
 class Echo : public ::testing::Test {
  protected:
   Echo() {
-    HttpOptions options;
+    ServerOptions options;
     if (!has_http_server()) return;
     options.patience = 300ms, options.idle = 400ms, options.drain = 3000ms;
     options.max_body = 1 << 20;
-    options.log = [this](const HttpRecord& record) {
+    options.log = [this](const RequestRecord& record) {
       const std::lock_guard lock(mutex_);
       records_.push_back(record);
     };
-    server_ = std::make_unique<HttpServer>(
-        options, HttpServer::Dispatcher([this](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+    server_ = std::make_unique<Server>(
+        options, Server::Dispatcher([this](Request request, std::shared_ptr<Exchange> exchange) {
           if (request.path == "/slow") {
             start([this, exchange] {
               std::this_thread::sleep_for(200ms);
@@ -82,8 +82,8 @@ class Echo : public ::testing::Test {
   std::atomic<bool> stop_{false};
   std::atomic<int> slow_{0}, streams_{0}, flooded_{-1};
   std::mutex mutex_;
-  std::vector<HttpRecord> records_;
-  std::unique_ptr<HttpServer> server_;
+  std::vector<RequestRecord> records_;
+  std::unique_ptr<Server> server_;
   std::thread thread_;
   std::vector<std::thread> finding_;
 };
@@ -235,12 +235,12 @@ TEST_F(Echo, FinishesWhatRunsAtTheEnd) {
 TEST(Http, ListensOnUnixSocketsAndIPv6) {
   if (!has_http_server()) GTEST_SKIP() << "built without Boost";
   const std::string path = (std::filesystem::temp_directory_path() / "attend-http-test.sock").string();
-  const auto echo = [](const HttpRequest& request) { return HttpResponse{.body = request.client}; };
+  const auto echo = [](const Request& request) { return Response{.body = request.client}; };
   std::atomic<bool> stop{false};
   {
-    HttpServer server({.unix_path = path}, echo);
-    EXPECT_THROW(HttpServer({.unix_path = path}, echo), Error);
-    EXPECT_THROW(HttpServer({.port = server.port()}, echo), Error);
+    Server server({.unix_path = path}, echo);
+    EXPECT_THROW(Server({.unix_path = path}, echo), Error);
+    EXPECT_THROW(Server({.port = server.port()}, echo), Error);
     std::thread thread([&] { server.run([&] { return stop.load(); }); });
     Client client(path);
     client.send(get_text("/"));
@@ -249,11 +249,11 @@ TEST(Http, ListensOnUnixSocketsAndIPv6) {
     thread.join();
   }
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_THROW(HttpServer({.host = "no.address"}, echo), Error);
-  EXPECT_THROW(HttpServer({.port = 70000}, echo), Error);
-  EXPECT_THROW(HttpServer({.unix_path = std::string(300, 'x')}, echo), Error);
+  EXPECT_THROW(Server({.host = "no.address"}, echo), Error);
+  EXPECT_THROW(Server({.port = 70000}, echo), Error);
+  EXPECT_THROW(Server({.unix_path = std::string(300, 'x')}, echo), Error);
   try {
-    HttpServer six({.host = "::1"}, echo);
+    Server six({.host = "::1"}, echo);
     EXPECT_GT(six.port(), 0);
   } catch (const Error& error) {  // a machine without IPv6
     EXPECT_NE(std::string(error.what()).find("::1"), std::string::npos);
@@ -264,8 +264,7 @@ TEST(Http, ListensOnUnixSocketsAndIPv6) {
 TEST(Http, OthersWaitWhenEnoughAreOpen) {
   if (!has_http_server()) GTEST_SKIP() << "built without Boost";
   std::atomic<bool> stop{false};
-  HttpServer server({.idle = 2000ms, .max_connections = 2},
-                    [](const HttpRequest&) { return HttpResponse{.body = "ok"}; });
+  Server server({.idle = 2000ms, .max_connections = 2}, [](const Request&) { return Response{.body = "ok"}; });
   std::thread thread([&] { server.run([&] { return stop.load(); }); });
   auto one = std::make_unique<Client>(server.port());
   Client two(server.port()), three(server.port());

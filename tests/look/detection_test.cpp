@@ -122,10 +122,10 @@ TEST_F(LookDetection, EveryRowOfAttentionIsWhole) {
 class LookDetectionApi : public LookDetection {
  protected:
   LookDetectionApi() : images_(*detector_), api_({.images = &images_}, {.name = "detr"}) {}
-  http::HttpResponse post(const char* path, const std::string& body, const char* type = "application/json") {
+  http::Response post(const char* path, const std::string& body, const char* type = "application/json") {
     return api_.handle({.method = "POST", .path = path, .host = "localhost", .content_type = type, .body = body});
   }
-  static Json json(const http::HttpResponse& response) { return parse_json(response.body, "answer"); }
+  static Json json(const http::Response& response) { return parse_json(response.body, "answer"); }
 
   DetectionApi images_;
   Api api_;

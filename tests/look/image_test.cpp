@@ -203,13 +203,13 @@ INSTANTIATE_TEST_SUITE_P(Models, LookImages, testing::Values("vit", "deit"));
 class LookImageApi : public LookImages {
  protected:
   LookImageApi() : images_(*inspector_), api_({.images = &images_}, {.name = "vit"}) {}
-  http::HttpResponse post(const char* path, const std::string& body, const char* type = "application/json") {
+  http::Response post(const char* path, const std::string& body, const char* type = "application/json") {
     return api_.handle({.method = "POST", .path = path, .host = "localhost", .content_type = type, .body = body});
   }
-  http::HttpResponse get(const char* path) {
+  http::Response get(const char* path) {
     return api_.handle({.method = "GET", .path = path, .host = "localhost", .content_type = {}, .body = {}});
   }
-  static Json json(const http::HttpResponse& response) { return parse_json(response.body, "answer"); }
+  static Json json(const http::Response& response) { return parse_json(response.body, "answer"); }
 
   ImageApi images_;
   Api api_;
@@ -219,7 +219,7 @@ TEST_P(LookImageApi, AImageIsSentOnceAndThenKnownByItsName) {
   const Json model = json(get("/api/model"));
   EXPECT_EQ(model.at("kind"), "image");
   EXPECT_EQ(model.at("attention")[0].at("queries"), Json({4, 4}));
-  const http::HttpResponse kept = post("/api/image", image::encode_png(stripes(50, 40)), "image/png");
+  const http::Response kept = post("/api/image", image::encode_png(stripes(50, 40)), "image/png");
   ASSERT_EQ(kept.status, 200) << kept.body;
   const Json name = json(kept).at("image");
   const Json seen = json(post("/api/inspect", Json{{"image", name}}.dump()));
@@ -241,7 +241,7 @@ TEST_P(LookImageApi, AImageIsSentOnceAndThenKnownByItsName) {
 TEST_P(LookImageApi, SamplesAreOurOwnAndCanBeAskedFor) {
   std::set<std::string> different;
   for (const SampleImage& sample : sample_images()) {
-    const http::HttpResponse file = get(("/samples/" + std::string(sample.name)).c_str());
+    const http::Response file = get(("/samples/" + std::string(sample.name)).c_str());
     EXPECT_EQ(file.type, "image/png");
     EXPECT_LT(file.body.size(), 32u << 10);
     different.insert(file.body);
@@ -253,7 +253,7 @@ TEST_P(LookImageApi, SamplesAreOurOwnAndCanBeAskedFor) {
 
 TEST_P(LookImageApi, RefusesWhatIsNoImageAndWhatMakesNoSense) {
   const std::string png = image::encode_png(stripes(50, 40));
-  const auto refused = [&](const http::HttpResponse& response, int status, const char* words) {
+  const auto refused = [&](const http::Response& response, int status, const char* words) {
     EXPECT_EQ(response.status, status) << response.body;
     EXPECT_NE(json(response).at("error").text().find(words), std::string::npos) << response.body;
   };
@@ -281,7 +281,7 @@ TEST_P(LookImageApi, RefusesWhatIsNoImageAndWhatMakesNoSense) {
 TEST_P(LookImageApi, TheLastFewAreKept) {
   const Json first = json(post("/api/image", image::encode_png(stripes(40, 40)), "image/png")).at("image");
   for (int i = 0; i < 16; ++i) post("/api/image", image::encode_png(stripes(41 + i, 40)), "image/png");
-  const http::HttpResponse gone = post("/api/inspect", Json{{"image", first}}.dump());
+  const http::Response gone = post("/api/inspect", Json{{"image", first}}.dump());
   EXPECT_EQ(gone.status, 400);
   EXPECT_NE(gone.body.find("choose it again"), std::string::npos);
 }

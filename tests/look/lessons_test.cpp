@@ -152,7 +152,7 @@ TEST(ModelRegistries, OpenAModelWhenItIsLookedAt) {
                          .content_type = "application/json",
                          .body = R"({"text": "3 March 1987"})"});
   };
-  const http::HttpResponse list =
+  const http::Response list =
       shelf.handle({.method = "GET", .path = "/api/models", .host = "localhost", .content_type = {}, .body = {}});
   EXPECT_EQ(parse_json(list.body, "list").at("models").size(), 2u);
   EXPECT_EQ(opened, 0);

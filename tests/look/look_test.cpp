@@ -71,7 +71,7 @@ class Look : public ::testing::Test {
       : inspector_(tasks::load_translator(kShipped, cpu()), cpu()),
         api_({.inspector = &inspector_}, {.name = "en-fr"}),
         server_({.patience = std::chrono::milliseconds(1000)},
-                [this](const http::HttpRequest& request) { return api_.handle(request); }),
+                [this](const http::Request& request) { return api_.handle(request); }),
         thread_([this] { server_.run([this] { return stop_.load(); }); }) {}
   ~Look() override { stop_ = true; }
 
@@ -80,7 +80,7 @@ class Look : public ::testing::Test {
 
   TranslationInspector inspector_;
   Api api_;
-  http::HttpServer server_;
+  http::Server server_;
   std::atomic<bool> stop_{false};
   std::jthread thread_;  // last: it ends before what it works on
 };
@@ -282,7 +282,7 @@ TEST(LookRnn, ShowsItsAlignment) {
 TEST_F(Look, AModelOfTextTakesNoImages) {
   const int port = server_.port();
   EXPECT_EQ(post(port, "/api/image", "x", "image/png").status, 413);
-  const http::HttpResponse past = api_.handle(
+  const http::Response past = api_.handle(
       {.method = "POST", .path = "/api/image", .host = "localhost", .content_type = "image/png", .body = "x"});
   EXPECT_EQ(past.status, 400);
   EXPECT_NE(past.body.find("does not look at images"), std::string::npos) << past.body;
@@ -292,8 +292,8 @@ TEST_F(Look, AModelOfTextTakesNoImages) {
 
 TEST(LookServer, TakesImagesUpToALimitOfTheirOwn) {
   std::atomic<bool> stop{false};
-  http::HttpServer server({.max_body = 100, .max_image = 1000}, [](const http::HttpRequest& request) {
-    return http::HttpResponse{.body = fmt::format("{}", request.body.size())};
+  http::Server server({.max_body = 100, .max_image = 1000}, [](const http::Request& request) {
+    return http::Response{.body = fmt::format("{}", request.body.size())};
   });
   std::jthread thread([&] { server.run([&] { return stop.load(); }); });
   EXPECT_EQ(post(server.port(), "/", std::string(1000, 'x'), "image/png").body, "1000");
@@ -309,10 +309,10 @@ TEST(LookServer, TakesImagesUpToALimitOfTheirOwn) {
 }
 
 TEST(LookServer, SaysWhenAPortIsTaken) {
-  const auto nothing = [](const http::HttpRequest&) { return http::HttpResponse{}; };
-  const http::HttpServer first({}, nothing);
-  EXPECT_THROW(http::HttpServer({.port = first.port()}, nothing), Error);
-  EXPECT_THROW(http::HttpServer({.host = "nowhere"}, nothing), Error);
+  const auto nothing = [](const http::Request&) { return http::Response{}; };
+  const http::Server first({}, nothing);
+  EXPECT_THROW(http::Server({.port = first.port()}, nothing), Error);
+  EXPECT_THROW(http::Server({.host = "nowhere"}, nothing), Error);
 }
 
 }  // namespace

@@ -29,32 +29,31 @@ const char* const kChunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: 
 // A server that answers with the size of the body, and has the newest request.
 class Limited {
  public:
-  explicit Limited(http::HttpOptions options) {
+  explicit Limited(http::ServerOptions options) {
     options.patience = 2000ms, options.idle = 2000ms, options.drain = 100ms;
-    server_ =
-        std::make_unique<http::HttpServer>(options, http::HttpServer::Handler([this](const http::HttpRequest& request) {
-                                             const std::lock_guard lock(mutex_);
-                                             newest_ = request;
-                                             return http::HttpResponse{.body = fmt::format("{}", request.body.size())};
-                                           }));
+    server_ = std::make_unique<http::Server>(options, http::Server::Handler([this](const http::Request& request) {
+                                               const std::lock_guard lock(mutex_);
+                                               newest_ = request;
+                                               return http::Response{.body = fmt::format("{}", request.body.size())};
+                                             }));
     thread_ = std::thread([this] { server_->run([this] { return stop_.load(); }); });
   }
   ~Limited() {
     stop_ = true;
     thread_.join();
   }
-  http::HttpServer& server() { return *server_; }
+  http::Server& server() { return *server_; }
   int port() const { return server_->port(); }
-  http::HttpRequest newest() {
+  http::Request newest() {
     const std::lock_guard lock(mutex_);
     return newest_;
   }
 
  private:
   std::mutex mutex_;
-  http::HttpRequest newest_;
+  http::Request newest_;
   std::atomic<bool> stop_{false};
-  std::unique_ptr<http::HttpServer> server_;
+  std::unique_ptr<http::Server> server_;
   std::thread thread_;
 };
 

@@ -30,7 +30,7 @@ class House {
     for (const std::string& name : names) models.open(name, "models/" + name);
     options.http.patience = std::chrono::milliseconds(1000);
     options.http.max_body = 2 << 20, options.http.max_image = 20 << 20;
-    if (options.http.drain == http::HttpOptions().drain) options.http.drain = std::chrono::milliseconds(60000);
+    if (options.http.drain == http::ServerOptions().drain) options.http.drain = std::chrono::milliseconds(60000);
     options.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
     server = std::make_unique<Server>(std::move(options), models, metrics);
     thread = std::thread([this] { server->run([this] { return stop.load(); }); });

@@ -327,5 +327,24 @@ TEST_F(Serve, RefusesInEachFamilysShape) {
   EXPECT_EQ(ask(port(), get_text("/nothing")).status, 404);
 }
 
+// Dispatch and documentation are one table: what is listed is there, and what is refused says how to ask.
+TEST_F(Serve, DocumentsWhatItAnswers) {
+  const Json paths = ask(port(), get_text("/openapi.json")).json().at("paths");
+  for (const char* path : {"/translate", "/embed", "/v1/models/{id}", "/models/{id}/pipeline/{task}", "/health",
+                           "/look", "/look/{id}/api/inspect"})
+    EXPECT_TRUE(paths.contains(path)) << path;
+  EXPECT_FALSE(paths.contains("/v1/{path}"));
+  EXPECT_TRUE(paths.at("/models/{id}").contains("get") && paths.at("/models/{id}").contains("post"));
+  EXPECT_EQ(paths.at("/models/{id}/pipeline/{task}").at("post").at("parameters").size(), 2u);
+  EXPECT_NE(ask(port(), get_text("/docs")).body.find("/v1/completions"), std::string::npos);
+  const Answered embed = ask(port(), get_text("/embed"));
+  EXPECT_TRUE(embed.has("allow: POST")) << embed.head;
+  EXPECT_EQ(embed.json().at("error_type"), "Validation");
+  const Answered health = ask(port(), post_text("/health", "{}"));
+  EXPECT_EQ(health.status, 405);
+  EXPECT_TRUE(health.has("allow: GET, HEAD")) << health.head;
+  EXPECT_TRUE(ask(port(), get_text("/look/en-fr/api/inspect")).has("allow: POST"));
+}
+
 }  // namespace
 }  // namespace attend::serve

@@ -18,7 +18,7 @@
 #include "attend/tasks/describer.h"
 #include "attend/tasks/detector.h"
 #include "attend/tasks/image_encoder.h"
-#include "attend/train/recipes/image_task.h"
+#include "attend/train/recipes/images/image_task.h"
 
 namespace attend::cli {
 

@@ -9,8 +9,8 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/cli/support/evaluation.h"
 #include "attend/tasks/head.h"
-#include "attend/train/recipes/head_evaluator.h"
-#include "attend/train/recipes/head_examples.h"
+#include "attend/train/recipes/heads/head_evaluator.h"
+#include "attend/train/recipes/heads/head_examples.h"
 
 namespace attend::cli {
 

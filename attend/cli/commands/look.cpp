@@ -250,8 +250,8 @@ void run_look(const LookOptions& options, const Streams& streams) {
                             runs.empty() ? look::shipped_entries() : std::vector<look::ModelRegistry::Entry>{},
                             [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
   InterruptGuard interrupt;
-  http::HttpServer server({.host = options.host, .port = options.port, .max_image = look::ImageStore::kMostBytes},
-                          [&](const http::HttpRequest& request) { return shelf.handle(request); });
+  http::Server server({.host = options.host, .port = options.port, .max_image = look::ImageStore::kMostBytes},
+                      [&](const http::Request& request) { return shelf.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

@@ -135,10 +135,10 @@ std::string time_now() {
   return text;
 }
 
-std::function<void(const http::HttpRecord&)> access_log(const std::string& kind, std::ostream& out) {
+std::function<void(const http::RequestRecord&)> access_log(const std::string& kind, std::ostream& out) {
   if (kind == "none") return {};
   const bool json = kind == "json";
-  return [json, &out](const http::HttpRecord& record) {
+  return [json, &out](const http::RequestRecord& record) {
     if (json)
       out << Json({{"time", time_now()},
                    {"id", record.id},

@@ -159,7 +159,7 @@ class LiveRun {
   LiveRun(const std::filesystem::path& folder, int port)
       : run_(folder),
         api_({.run = &run_}, {.name = folder.filename().string()}),
-        server_({.port = port}, [this](const http::HttpRequest& request) { return api_.handle(request); }),
+        server_({.port = port}, [this](const http::Request& request) { return api_.handle(request); }),
         thread_(start_thread("attend look", [this] { server_.run([this] { return over_.load(); }); })) {}
   ~LiveRun() {
     over_ = true;
@@ -172,7 +172,7 @@ class LiveRun {
  private:
   look::RunReader run_;
   look::Api api_;
-  http::HttpServer server_;
+  http::Server server_;
   std::atomic<bool> over_ = false;
   std::thread thread_;  // last: it works on what is above
 };

@@ -13,15 +13,15 @@
 #include "attend/cli/support/shell_word.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
-#include "attend/train/recipes/caption_recipe.h"
-#include "attend/train/recipes/detect_recipe.h"
-#include "attend/train/recipes/draw_recipe.h"
-#include "attend/train/recipes/head_recipe.h"
-#include "attend/train/recipes/image_recipe.h"
-#include "attend/train/recipes/language_recipe.h"
-#include "attend/train/recipes/masked_recipe.h"
+#include "attend/train/recipes/captions/caption_recipe.h"
+#include "attend/train/recipes/detection/detect_recipe.h"
+#include "attend/train/recipes/drawing/draw_recipe.h"
+#include "attend/train/recipes/heads/head_recipe.h"
+#include "attend/train/recipes/images/image_recipe.h"
+#include "attend/train/recipes/language_model/language_recipe.h"
+#include "attend/train/recipes/masked_lm/masked_recipe.h"
 #include "attend/train/recipes/trainings.h"
-#include "attend/train/recipes/translation_recipe.h"
+#include "attend/train/recipes/translation/translation_recipe.h"
 
 namespace attend::cli {
 

@@ -148,50 +148,92 @@ Json Api::run(const Json& request) {
   return answer;
 }
 
-http::HttpResponse Api::ask(const http::HttpRequest& request) {
-  if (request.method != "POST") return http::refused(405, "ask with POST");
-  const bool upload = request.path == "/api/image";
-  const std::string_view type = request.content_type;
-  if (upload && !is_image_type(type))
-    return http::refused(415, "the body must be an image: image/png, image/jpeg or image/webp");
-  if (!upload && !type.starts_with("application/json")) return http::refused(415, "the body must be application/json");
+Api::Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {
+  add_questions();
+  add_files();
+}
+
+namespace {
+
+// The answer's body; of an Error, 400.
+http::Response answered(const std::function<std::string()>& answer) {
   try {
-    if (upload) {
-      const std::lock_guard lock(model_);
-      return {.body = dumped(images().keep(request.body))};
-    }
-    const Json body = parse_json(request.body, "request");
-    const std::lock_guard lock(model_);
-    if (request.path == "/api/run") return {.body = dumped(run(body))};
-    if (request.path == "/api/trace") return {.body = dumped(trace(body))};
-    if (request.path == "/api/output") return {.body = dumped(output(body))};
-    if (request.path == "/api/states") return {.body = dumped(states(body))};
-    if (request.path == "/api/exact") return {.body = dumped(exact(body))};
-    if (request.path == "/api/attention") return {.body = dumped(images().attention(body))};
-    if (request.path == "/api/positions") return {.body = dumped(positions())};
-    return {.body = inspect(body)};
+    return {.body = answer()};
   } catch (const Error& error) {
     return http::refused(400, error.what());
   }
 }
 
+}  // namespace
+
+void Api::add_questions() {
+  const auto path = [](std::string_view name) { return fmt::format("{}{}", kApiPrefix, name); };
+  const auto question = [&](const char* name, const char* summary, std::function<std::string(const Json&)> answer) {
+    routes_.add({.method = "POST", .path = path(name), .summary = summary, .example = "{}"},
+                [this, answer = std::move(answer)](const http::Request& request, const http::PathValues&) {
+                  if (!std::string_view(request.content_type).starts_with("application/json"))
+                    return http::refused(415, "the body must be application/json");
+                  return answered([&] {
+                    const Json body = parse_json(request.body, "request");
+                    const std::lock_guard lock(model_);
+                    return answer(body);
+                  });
+                });
+  };
+  question("inspect", "A text or an image through the model: tokens, candidates, attention.",
+           [this](const Json& body) { return inspect(body); });
+  question("trace", "The numbers of one head at one place.", [this](const Json& body) { return dumped(trace(body)); });
+  question("positions", "The position embeddings.", [this](const Json&) { return dumped(positions()); });
+  question("attention", "What the model looks at in an image.",
+           [this](const Json& body) { return dumped(images().attention(body)); });
+  question("output", "What the output projection makes of a token.",
+           [this](const Json& body) { return dumped(output(body)); });
+  question("states", "The encoder's states, also in another order of the tokens.",
+           [this](const Json& body) { return dumped(states(body)); });
+  question("exact", "The share of exact answers by length.", [this](const Json& body) { return dumped(exact(body)); });
+  question("run", "New lines of the log of a training run.", [this](const Json& body) { return dumped(run(body)); });
+  routes_.add({.method = "POST", .path = path("image"), .summary = "Keeps an image (PNG, JPEG or WebP as the body)."},
+              [this](const http::Request& request, const http::PathValues&) {
+                if (!is_image_type(request.content_type))
+                  return http::refused(415, "the body must be an image: image/png, image/jpeg or image/webp");
+                return answered([&] {
+                  const std::lock_guard lock(model_);
+                  return dumped(images().keep(request.body));
+                });
+              });
+  routes_.add(
+      {.method = "GET", .path = path("model"), .summary = "The model's kind, config and attention layers."},
+      [this](const http::Request&, const http::PathValues&) -> http::Response { return {.body = dumped(model())}; });
+}
+
+void Api::add_files() {
+  routes_.add({.method = "GET", .path = "/"}, [](const http::Request&, const http::PathValues&) -> http::Response {
+    return {.type = "text/html; charset=utf-8", .body = whole_page()};
+  });
+  routes_.add({.method = "GET", .path = "/samples/{name}"},
+              [this](const http::Request&, const http::PathValues& path) -> http::Response {
+                const std::string png = parts_.images ? ImageStore::sample_png(path.at("name")) : "";
+                if (png.empty()) return http::refused(404, "there is no such page");
+                return {.type = "image/png", .body = png};
+              });
+  routes_.add({.method = "GET", .path = "/{file}"},
+              [](const http::Request&, const http::PathValues& path) -> http::Response {
+                const WebFile* file = find_web_file(path.at("file"));
+                if (!file) return http::refused(404, "there is no such page");
+                return {.type = std::string(file->type), .body = std::string(file->content)};
+              });
+}
+
 bool Api::answers_to(const std::string& host) const { return !options_.only_local_names || local_name(host); }
 
-http::HttpResponse Api::handle(const http::HttpRequest& request) {
+http::Response Api::handle(const http::Request& request) {
   if (!answers_to(request.host)) return http::refused(403, "this server answers only to 127.0.0.1 and localhost");
-  const std::string& path = request.path;
-  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/image",
-                               "/api/run", "/api/output", "/api/states", "/api/exact"})
-    if (path == question) return ask(request);
-  if (request.method != "GET" && request.method != "HEAD") return http::refused(405, "ask with GET");
-  if (path == "/api/model") return {.body = dumped(model())};
-  if (path == "/") return {.type = "text/html; charset=utf-8", .body = whole_page()};
-  const WebFile* file = find_web_file(std::string_view(path).substr(path.empty() ? 0 : 1));
-  if (!file && parts_.images && path.starts_with("/samples/"))
-    if (const std::string png = ImageStore::sample_png(path.substr(std::string_view("/samples/").size())); !png.empty())
-      return {.type = "image/png", .body = png};
-  if (!file) return http::refused(404, "there is no such page");
-  return {.type = std::string(file->type), .body = std::string(file->content)};
+  const auto match = routes_.find(request);
+  if (!match) return http::refused(404, "there is no such page");
+  if (!match->wrong_method()) return routes_.handler(*match)(request, match->values);
+  http::Response response = http::refused(405, match->ask_with());
+  response.headers.push_back(match->allow());
+  return response;
 }
 
 }  // namespace attend::look

@@ -2,17 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "attend/base/json.h"
 #include "attend/http/http.h"
+#include "attend/http/routes.h"
 #include "attend/look/api/drawing_api.h"
 #include "attend/look/api/image_questions.h"
 #include "attend/look/api/run_reader.h"
 #include "attend/look/inspect/inspect.h"
 
 namespace attend::look {
+
+inline constexpr std::string_view kApiPrefix = "/api/";  // of the page's questions; all else are its files
 
 struct ApiOptions {
   std::string name;              // of the model, for the page
@@ -30,13 +37,16 @@ class Api {
     RunReader* run = nullptr;
     std::vector<RunReader*> others = {};  // runs to compare it with
   };
-  Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {}
+  Api(const Parts& parts, ApiOptions options);
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
 
   // Whether a request with this Host header is this machine's own, or any may ask.
   bool answers_to(const std::string& host) const;
 
   // Any thread. Never throws for what a request says: that is an answer with 4xx and {"error": ".."}.
-  http::HttpResponse handle(const http::HttpRequest& request);
+  http::Response handle(const http::Request& request);
+  std::span<const http::Route> routes() const { return routes_.routes(); }
 
   Json model() const;
   // Throw Error for requests that make no sense.
@@ -50,12 +60,15 @@ class Api {
 
  private:
   TraceRequest traced(const Json& request) const;
-  http::HttpResponse ask(const http::HttpRequest& request);
+  using Handler = std::function<http::Response(const http::Request& request, const http::PathValues& path)>;
+  void add_questions();
+  void add_files();
   Inspector& inspector() const;
   ImageQuestions& images() const;
 
   Parts parts_;
   ApiOptions options_;
+  http::RouteTable<Handler> routes_;
   std::mutex model_;  // one computation at a time; the server's workers bound how many wait
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -14,8 +13,6 @@
 namespace attend::look {
 
 namespace {
-
-constexpr std::string_view kPrefix = "/models/";
 
 // "# en-fr: English to French, .." -> "English to French, .."
 std::string title_of(const std::filesystem::path& path) {
@@ -31,28 +28,41 @@ std::string title_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-http::HttpResponse ModelRegistry::handle(const http::HttpRequest& request) {
+ModelRegistry::ModelRegistry(Api& first, std::string first_name, std::vector<Entry> entries, Open open)
+    : first_(first), first_name_(std::move(first_name)), entries_(std::move(entries)), open_(std::move(open)) {
+  routes_.add({.method = "GET", .path = std::string(kApiPrefix) + "models"},
+              [this](const http::Request&, const http::PathValues&) { return list(); });
+  // Whatever a model's page asks, under its name.
+  for (const char* path : {"/models/{name}/{path}", "/models/{name}/"})
+    routes_.add({.method = "", .path = path}, [this](const http::Request& request, const http::PathValues& values) {
+      http::Request inner = request;
+      const auto rest = values.find("path");
+      inner.path = "/" + (rest == values.end() ? "" : rest->second);
+      const std::string& name = values.at("name");
+      const std::lock_guard lock(models_);
+      return name == first_name_ ? first_.handle(inner) : handle_other(inner, name);
+    });
+  routes_.add({.method = "", .path = "/models/{name}"}, [](const http::Request&, const http::PathValues&) {
+    return http::refused(404, "there is no such page");
+  });
+}
+
+http::Response ModelRegistry::list() const {
+  Json models = Json::array();
+  for (const Entry& entry : entries_) models.push_back({{"name", entry.name}, {"about", entry.about}});
+  return {.body = dumped({{"first", first_name_}, {"models", std::move(models)}})};
+}
+
+http::Response ModelRegistry::handle(const http::Request& request) {
   if (!first_.answers_to(request.host)) return first_.handle(request);  // which refuses it
-  if (request.path == "/api/models") {
-    Json models = Json::array();
-    for (const Entry& entry : entries_) models.push_back({{"name", entry.name}, {"about", entry.about}});
-    return {.body = dumped({{"first", first_name_}, {"models", std::move(models)}})};
-  }
-  if (request.path.starts_with(kPrefix)) {
-    const std::size_t end = request.path.find('/', kPrefix.size());
-    if (end == std::string::npos) return http::refused(404, "there is no such page");
-    http::HttpRequest inner = request;
-    inner.path = request.path.substr(end);
-    const std::string name = request.path.substr(kPrefix.size(), end - kPrefix.size());
-    const std::lock_guard lock(models_);
-    return name == first_name_ ? first_.handle(inner) : handle_other(inner, name);
-  }
+  if (const auto match = routes_.find(request); match && !match->wrong_method())
+    return routes_.handler(*match)(request, match->values);
   if (request.method != "POST") return first_.handle(request);
   const std::lock_guard lock(models_);
   return first_.handle(request);
 }
 
-http::HttpResponse ModelRegistry::handle_other(const http::HttpRequest& request, const std::string& name) {
+http::Response ModelRegistry::handle_other(const http::Request& request, const std::string& name) {
   if (std::ranges::find(entries_, name, &Entry::name) == entries_.end())
     return http::refused(404, "there is no model of that name here");
   try {

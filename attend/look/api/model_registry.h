@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attend/http/http.h"
+#include "attend/http/routes.h"
 #include "attend/look/api/api.h"
 
 namespace attend::look {
@@ -29,19 +30,23 @@ class ModelRegistry {
   using Open = std::function<std::unique_ptr<Opened>(const std::string& name)>;
 
   // first must outlive it and is called first_name; others are opened by what open returns, which may throw Error.
-  ModelRegistry(Api& first, std::string first_name, std::vector<Entry> entries, Open open)
-      : first_(first), first_name_(std::move(first_name)), entries_(std::move(entries)), open_(std::move(open)) {}
+  ModelRegistry(Api& first, std::string first_name, std::vector<Entry> entries, Open open);
+  ModelRegistry(const ModelRegistry&) = delete;
+  ModelRegistry& operator=(const ModelRegistry&) = delete;
 
   // Any thread.
-  http::HttpResponse handle(const http::HttpRequest& request);
+  http::Response handle(const http::Request& request);
 
  private:
-  http::HttpResponse handle_other(const http::HttpRequest& request, const std::string& name);
+  using Handler = std::function<http::Response(const http::Request& request, const http::PathValues& path)>;
+  http::Response list() const;
+  http::Response handle_other(const http::Request& request, const std::string& name);
 
   Api& first_;
   std::string first_name_;
   std::vector<Entry> entries_;
   Open open_;
+  http::RouteTable<Handler> routes_;
   std::map<std::string, std::unique_ptr<Opened>> opened_;
   std::mutex models_;  // one computation at a time, whosever
 };

@@ -62,7 +62,7 @@ bool ApiContext::knows(std::string_view key) const {
   return found;
 }
 
-bool ApiContext::lets_in(const http::HttpRequest& request) const {
+bool ApiContext::lets_in(const http::Request& request) const {
   if (keys.empty()) return true;
   std::string_view given = request.header("authorization");
   constexpr std::string_view kBearer = "Bearer ";
@@ -81,7 +81,7 @@ ServedModelPtr choose(const ServedModels& models, const std::string& name, const
   return nullptr;
 }
 
-Json json_body(const http::HttpRequest& request) { return parse_json(request.body, "the body"); }
+Json json_body(const http::Request& request) { return parse_json(request.body, "the body"); }
 
 std::vector<std::pair<std::string, std::string>> form_fields(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> fields;

@@ -260,7 +260,7 @@ void begin_stream(GenerationQueue& queue, const Settings& settings, const Headin
 }  // namespace
 }  // namespace completions
 
-std::optional<http::HttpResponse> complete(const Json& body, const std::string& named, const Work& work) {
+std::optional<http::Response> complete(const Json& body, const std::string& named, const Work& work) {
   const std::string name = named.empty() ? http::word(body, "model", "") : named;
   const ServedModelPtr model =
       choose(work.context.models, name, [](const ServedModel& one) { return one.generation != nullptr; });
@@ -275,7 +275,7 @@ std::optional<http::HttpResponse> complete(const Json& body, const std::string& 
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   const completions::Heading heading{fmt::format("cmpl-{:x}{:06x}", now, ++count), model->name(), now};
   if (!settings.stream)
-    return http::HttpResponse{.body = completions::whole_answer(*model->generation, settings, heading, work)};
+    return http::Response{.body = completions::whole_answer(*model->generation, settings, heading, work)};
   completions::begin_stream(*model->generation, settings, heading, work);
   return std::nullopt;
 }

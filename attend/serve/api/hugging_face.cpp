@@ -15,20 +15,6 @@ namespace attend::serve {
 namespace hugging_face {
 namespace {
 
-constexpr std::string_view kPrefix = "/models/", kPipeline = "/pipeline/";
-
-struct Path {
-  std::string model, task;
-};
-
-Path path_of(std::string_view path) {
-  path.remove_prefix(kPrefix.size());
-  while (path.ends_with('/')) path.remove_suffix(1);
-  const std::size_t pipeline = path.find(kPipeline);
-  if (pipeline == std::string_view::npos) return {std::string(path), ""};
-  return {std::string(path.substr(0, pipeline)), std::string(path.substr(pipeline + kPipeline.size()))};
-}
-
 struct Call {
   const ServedModel& model;
   const Json& inputs;
@@ -307,40 +293,61 @@ std::string guessed(const ServedModel& model, const Json& inputs) {
   return task_of(model);
 }
 
-}  // namespace
-}  // namespace hugging_face
-
-bool HuggingFaceApi::takes(const http::HttpRequest& request) const {
-  return request.path.starts_with(hugging_face::kPrefix) && request.path.size() > hugging_face::kPrefix.size();
+// A slash behind the name is no part of it.
+std::string without_slashes(std::string name) {
+  while (name.ends_with('/')) name.pop_back();
+  return name;
 }
 
-http::HttpResponse HuggingFaceApi::refused(const Refusal& refusal) const {
-  return http::refused(refusal.status, refusal.why);
-}
-
-std::optional<http::HttpResponse> HuggingFaceApi::answer(const http::HttpRequest& request,
-                                                         const std::shared_ptr<http::Exchange>& exchange) {
-  const auto [name, task] = hugging_face::path_of(request.path);
-  const ServedModelPtr model = context_.models.find(name);
+ServedModelPtr model_of(const ApiCall& call) {
+  const std::string name = without_slashes(call.at("id"));
+  ServedModelPtr model = call.context().models.find(name);
   if (!model) refuse(404, fmt::format("Model {} does not exist", name));
-  if (request.method == "GET" || request.method == "HEAD")
-    return http::HttpResponse{.body = Json({{"id", name},
-                                            {"modelId", name},
-                                            {"pipeline_tag", hugging_face::task_of(*model)},
-                                            {"model_type", std::string(model->config().entry->type)}})
-                                          .dump()};
-  if (request.method != "POST") refuse(405, "ask with POST");
-  const Work work{context_, exchange};
-  if (auto response = look_at_image(*model, request, work)) return response;
-  const Json body = json_body(request);
+  return model;
+}
+
+http::Response model_card(const ApiCall& call) {
+  const ServedModelPtr model = model_of(call);
+  return {.body = Json({{"id", model->name()},
+                        {"modelId", model->name()},
+                        {"pipeline_tag", task_of(*model)},
+                        {"model_type", std::string(model->config().entry->type)}})
+                      .dump()};
+}
+
+http::Response infer(const ApiCall& request) {
+  const ServedModelPtr model = model_of(request);
+  const Work& work = request.work;
+  if (auto response = look_at_image(*model, request.request, work)) return *response;
+  const Json body = json_body(request.request);
   const Json* inputs = http::field(body, "inputs");
   check(inputs != nullptr, "missing field `inputs`");
-  hugging_face::Call call{*model, *inputs, work};
+  Call call{*model, *inputs, work};
   if (const Json* parameters = http::field(body, "parameters")) call.parameters = *parameters;
   if (const Json* normalize = http::field(body, "normalize")) call.parameters["normalize"] = *normalize;
   check(call.parameters.is_object(), "'parameters' must be an object");
-  return http::HttpResponse{
-      .body = hugging_face::answer_text(task.empty() ? hugging_face::guessed(*model, *inputs) : task, call)};
+  const auto task = request.path.find("task");
+  return {.body =
+              answer_text(task == request.path.end() ? guessed(*model, *inputs) : without_slashes(task->second), call)};
+}
+
+}  // namespace
+}  // namespace hugging_face
+
+void HuggingFaceApi::add_routes(ApiRoutes& routes) {
+  const std::string with_task = "/models/{id}/pipeline/{task}";
+  add(routes,
+      {"POST", with_task, "One task of a model, with {\"inputs\", \"parameters\"} or an image's bytes.",
+       R"({"inputs": "a text"})"},
+      hugging_face::infer);
+  add(routes, {"GET", with_task}, hugging_face::model_card);
+  add(routes, {"POST", "/models/{id}", "The task that the model was made for.", R"({"inputs": "a wonderful film"})"},
+      hugging_face::infer);
+  add(routes, {"GET", "/models/{id}", "The model's task and type."}, hugging_face::model_card);
+}
+
+http::Response HuggingFaceApi::refused(const Refusal& refusal) const {
+  return http::refused(refusal.status, refusal.why);
 }
 
 }  // namespace attend::serve

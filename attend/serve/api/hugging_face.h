@@ -8,15 +8,12 @@ namespace attend::serve {
 
 class HuggingFaceApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  std::string family() const override { return "Hugging Face"; }
+  void add_routes(ApiRoutes& routes) override;
+  http::Response refused(const Refusal& refusal) const override;
 };
 
 // attend/serve/api/images.cpp: of a model that looks at images. Nothing: it does not.
-std::optional<http::HttpResponse> look_at_image(const ServedModel& model, const http::HttpRequest& request,
-                                                const Work& work);
+std::optional<http::Response> look_at_image(const ServedModel& model, const http::Request& request, const Work& work);
 
 }  // namespace attend::serve

@@ -44,7 +44,7 @@ struct RequestImage {
 };
 
 // A small file can claim any size: that is bounded, and paid for, before anything is decoded.
-RequestImage image_of(const http::HttpRequest& request, const Work& work) {
+RequestImage image_of(const http::Request& request, const Work& work) {
   RequestImage result;
   std::string decoded;
   const std::string* file = &request.body;
@@ -109,15 +109,14 @@ std::string described(const ServedModel& model, const RequestImage& image, const
 }  // namespace
 }  // namespace hf_images
 
-std::optional<http::HttpResponse> look_at_image(const ServedModel& model, const http::HttpRequest& request,
-                                                const Work& work) {
+std::optional<http::Response> look_at_image(const ServedModel& model, const http::Request& request, const Work& work) {
   if (!model.images && !model.boxes && !model.descriptions) return std::nullopt;
   const hf_images::RequestImage image =
       work.piece(request.body.size(), [&] { return hf_images::image_of(request, work); });
   charge(*work.exchange, image.image.pixels.size());  // as the model reads it
-  if (model.images) return http::HttpResponse{.body = hf_images::classified(model, image, work)};
-  if (model.boxes) return http::HttpResponse{.body = hf_images::detected(model, image, work)};
-  return http::HttpResponse{.body = hf_images::described(model, image, work)};
+  if (model.images) return http::Response{.body = hf_images::classified(model, image, work)};
+  if (model.boxes) return http::Response{.body = hf_images::detected(model, image, work)};
+  return http::Response{.body = hf_images::described(model, image, work)};
 }
 
 }  // namespace attend::serve

@@ -75,7 +75,7 @@ std::vector<Detected> detect(const ServedModels& models, std::string_view text) 
 Json detected_json(const Detected& one) { return {{"confidence", one.confidence}, {"language", one.language}}; }
 
 // JSON, or a form with the same names.
-Json fields_of(const http::HttpRequest& request) {
+Json fields_of(const http::Request& request) {
   Json fields = Json::object();
   for (const auto& [name, value] : form_fields(request.query)) fields[name] = value;
   if (request.body.empty()) return fields;
@@ -108,41 +108,27 @@ std::int64_t count_of(const Json& fields, const char* name) {
   return number;
 }
 
-}  // namespace
-}  // namespace libre
-
-bool LibreTranslateApi::takes(const http::HttpRequest& request) const {
-  for (const std::string_view path :
-       {"/translate", "/detect", "/languages", "/frontend/settings", "/spec", "/translate_file"})
-    if (request.path == path) return true;
-  return false;
-}
-
-http::HttpResponse LibreTranslateApi::refused(const Refusal& refusal) const {
-  return http::refused(refusal.status, refusal.why);
-}
-
-http::HttpResponse LibreTranslateApi::translate(const Json& request, const Work& work) const {
+http::Response translate(const Json& request, const Work& work) {
   const Json* q = http::field(request, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
   const bool batch = q->is_array();
   const std::vector<std::string> texts = texts_of(work, *q, "q");
   check(batch || !texts[0].empty(), "Invalid request: missing q parameter");
-  const std::string target = libre::wanted(request, "target"), format = http::word(request, "format", "text");
-  std::string source = libre::wanted(request, "source");
+  const std::string target = wanted(request, "target"), format = http::word(request, "format", "text");
+  std::string source = wanted(request, "source");
   check(format == "text" || format == "html", "{} format is not supported", format);
-  const std::int64_t alternatives = libre::count_of(request, "alternatives");
+  const std::int64_t alternatives = count_of(request, "alternatives");
   check(alternatives >= 0 && alternatives <= 8, "'alternatives' must be 0 to 8, not {}", alternatives);
   Json detected = Json::array();
   if (source == "auto") {
     std::string all;
     for (const std::string& text : texts) all += text + '\n';
-    const std::vector<libre::Detected> found = libre::detect(context_.models, all);
+    const std::vector<Detected> found = detect(work.context.models, all);
     check(!found.empty(), "no languages are served");
     source = found[0].language;
-    for (std::size_t i = 0; i < texts.size(); ++i) detected.push_back(libre::detected_json(found[0]));
+    for (std::size_t i = 0; i < texts.size(); ++i) detected.push_back(detected_json(found[0]));
   }
-  const auto models = libre::translators(context_.models);
+  const auto models = translators(work.context.models);
   const auto found = std::ranges::find_if(models, [&](const ServedModelPtr& model) {
     return model->source_language() == source && model->target_language() == target;
   });
@@ -205,61 +191,87 @@ http::HttpResponse LibreTranslateApi::translate(const Json& request, const Work&
   return {.body = answer.dump()};
 }
 
-std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequest& request,
-                                                            const std::shared_ptr<http::Exchange>& exchange) {
-  const bool get = request.method == "GET" || request.method == "HEAD";
-  if (request.path == "/languages") {
-    if (!get) refuse(405, "Method Not Allowed");
-    std::map<std::string, std::set<std::string>> pairs;
-    for (const auto& model : libre::translators(context_.models)) {
-      pairs[model->source_language()].insert(model->target_language());
-      pairs[model->target_language()];
-    }
-    Json list = Json::array();
-    for (const auto& [code, targets] : pairs) {
-      std::set<std::string> own = targets;
-      own.insert(code);  // a language becomes itself
-      list.push_back({{"code", code},
-                      {"name", language_name(code)},
-                      {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
-    }
-    return http::HttpResponse{.body = list.dump()};
-  }
-  if (request.path == "/frontend/settings") {
-    if (!get) refuse(405, "Method Not Allowed");
-    const auto models = libre::translators(context_.models);
-    Json language = Json::object();
-    const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
-    language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
-    language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
-    return http::HttpResponse{.body = Json({{"apiKeys", !context_.keys.empty()},
-                                            {"charLimit", -1},
-                                            {"filesTranslation", false},
-                                            {"frontendTimeout", 500},
-                                            {"keyRequired", !context_.keys.empty()},
-                                            {"language", language},
-                                            {"suggestions", false},
-                                            {"supportedFilesFormat", Json::array()}})
-                                          .dump()};
-  }
-  if (request.path == "/spec") return http::HttpResponse{.body = openapi_json(context_.version)};
-  if (request.path == "/translate_file") refuse(403, "Files are not translated here");
-  if (request.method != "POST") refuse(405, "Method Not Allowed");
-  const Json fields = libre::fields_of(request);
-  if (!context_.lets_in(request)) {
-    const std::string key = http::word(fields, "api_key", http::word(fields, "apiKey", "").c_str());
-    if (!context_.knows(key))
-      refuse(403, key.empty() ? "Please contact the server operator to get an API key" : "Invalid API key");
-  }
-  const Work work{context_, exchange};
-  if (request.path == "/translate") return translate(fields, work);
+http::Response detect_language(const Json& fields, const Work& work) {
   Json list = Json::array();
   std::string all;
   const Json* q = http::field(fields, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
   for (const std::string& text : texts_of(work, *q, "q")) all += text + '\n';
-  for (const libre::Detected& one : libre::detect(context_.models, all)) list.push_back(libre::detected_json(one));
-  return http::HttpResponse{.body = list.dump()};
+  for (const Detected& one : detect(work.context.models, all)) list.push_back(detected_json(one));
+  return {.body = list.dump()};
+}
+
+// The key may be one of the fields.
+ApiHandler with_fields(http::Response (*answer)(const Json& fields, const Work& work)) {
+  return [answer](const ApiCall& call) {
+    const Json fields = fields_of(call.request);
+    if (!call.context().lets_in(call.request)) {
+      const std::string key = http::word(fields, "api_key", http::word(fields, "apiKey", "").c_str());
+      if (!call.context().knows(key))
+        refuse(403, key.empty() ? "Please contact the server operator to get an API key" : "Invalid API key");
+    }
+    return answer(fields, call.work);
+  };
+}
+
+http::Response languages(const ApiCall& call) {
+  std::map<std::string, std::set<std::string>> pairs;
+  for (const auto& model : translators(call.context().models)) {
+    pairs[model->source_language()].insert(model->target_language());
+    pairs[model->target_language()];
+  }
+  Json list = Json::array();
+  for (const auto& [code, targets] : pairs) {
+    std::set<std::string> own = targets;
+    own.insert(code);  // a language becomes itself
+    list.push_back({{"code", code},
+                    {"name", language_name(code)},
+                    {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
+  }
+  return {.body = list.dump()};
+}
+
+http::Response frontend_settings(const ApiCall& call) {
+  const auto models = translators(call.context().models);
+  Json language = Json::object();
+  const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
+  language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
+  language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
+  return {.body = Json({{"apiKeys", !call.context().keys.empty()},
+                        {"charLimit", -1},
+                        {"filesTranslation", false},
+                        {"frontendTimeout", 500},
+                        {"keyRequired", !call.context().keys.empty()},
+                        {"language", language},
+                        {"suggestions", false},
+                        {"supportedFilesFormat", Json::array()}})
+                      .dump()};
+}
+
+http::Response specification(const ApiCall& call) {
+  return {.body = openapi_json(call.context().version, call.context().routes)};
+}
+
+http::Response no_files(const ApiCall&) { refuse(403, "Files are not translated here"); }
+
+}  // namespace
+}  // namespace libre
+
+void LibreTranslateApi::add_routes(ApiRoutes& routes) {
+  add(routes,
+      {"POST", "/translate", "Translates a text or a list of texts.",
+       R"({"q": "I am a student.", "source": "en", "target": "fr", "format": "text", "alternatives": 0})"},
+      libre::with_fields(libre::translate));
+  add(routes, {"POST", "/detect", "Which of the served languages a text is in.", R"({"q": "Where is the station?"})"},
+      libre::with_fields(libre::detect_language));
+  add(routes, {"GET", "/languages", "Languages, and what each can become."}, libre::languages);
+  add(routes, {"GET", "/frontend/settings", "What a page needs to know of the server."}, libre::frontend_settings);
+  add(routes, {"GET", "/spec", "This file."}, libre::specification);
+  add(routes, {"", "/translate_file"}, libre::no_files);
+}
+
+http::Response LibreTranslateApi::refused(const Refusal& refusal) const {
+  return http::refused(refusal.status, refusal.why);
 }
 
 }  // namespace attend::serve

@@ -8,15 +8,10 @@ namespace attend::serve {
 
 class LibreTranslateApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  std::string family() const override { return "LibreTranslate"; }
+  void add_routes(ApiRoutes& routes) override;
+  http::Response refused(const Refusal& refusal) const override;
   bool reads_keys() const override { return true; }
-
- private:
-  http::HttpResponse translate(const Json& request, const Work& work) const;
 };
 
 }  // namespace attend::serve

@@ -15,9 +15,28 @@
 
 namespace attend::serve {
 
+namespace look_pages {
 namespace {
-constexpr std::string_view kLookPath = "/look";
+
+constexpr std::string_view kPrefix = "/look/";
+
+http::Response list_models(const ApiCall& call) {
+  std::string page =
+      page_head("attend look") + "<p>The inside of every model served here, on copies of their own.</p><ul>";
+  for (const ServedModelPtr& model : call.context().models.all())
+    page += fmt::format("<li><a href=\"/look/{0}/\">{0}</a>: {1}", model->name(), catalogue::name_of(model->task()));
+  return {.type = "text/html; charset=utf-8", .body = page + "</ul>"};
 }
+
+http::Response one_folder_down(const ApiCall& call) {
+  if (!call.context().models.find(call.at("id"))) refuse(404, "there is no such model");
+  http::Response there = http::refused(307, "the page is one folder down");
+  there.headers.emplace_back("location", fmt::format("{}{}/", kPrefix, call.at("id")));
+  return there;
+}
+
+}  // namespace
+}  // namespace look_pages
 
 struct LookApi::Copy {
   std::int64_t created = 0;  // of the model it is a copy of
@@ -28,17 +47,29 @@ struct LookApi::Copy {
   std::unique_ptr<look::Api> api;
 };
 
-LookApi::LookApi(ApiContext& context, Options options) : ApiAdapter(context), options_(std::move(options)) {}
+LookApi::LookApi(Options options) : options_(std::move(options)) {}
 LookApi::~LookApi() = default;
 
-bool LookApi::takes(const http::HttpRequest& request) const {
-  return request.path == kLookPath || request.path.starts_with("/look/");
+// Each model has the page's own routes under its name.
+void LookApi::add_routes(ApiRoutes& routes) {
+  add(routes, {"GET", "/look", "The attention of every model at work."}, look_pages::list_models);
+  add(routes, {"GET", "/look/"}, look_pages::list_models);
+  const look::Api page({}, {});  // of no model: only its list of routes
+  for (const http::Route& route : page.routes())
+    add(routes,
+        {route.method, fmt::format("{}{{id}}{}", look_pages::kPrefix, route.path), route.summary, route.example},
+        [this](const ApiCall& call) {
+          http::Request inner = call.request;
+          inner.path = call.request.path.substr(look_pages::kPrefix.size() + call.at("id").size());
+          return copy_of(call.context().models, call.at("id"))->api->handle(inner);
+        });
+  add(routes, {"GET", "/look/{id}"}, look_pages::one_folder_down);
 }
 
-http::HttpResponse LookApi::refused(const Refusal& refusal) const { return http::refused(refusal.status, refusal.why); }
+http::Response LookApi::refused(const Refusal& refusal) const { return http::refused(refusal.status, refusal.why); }
 
-std::shared_ptr<LookApi::Copy> LookApi::copy_of(const std::string& name) {
-  const ServedModelPtr model = context_.models.find(name);
+std::shared_ptr<LookApi::Copy> LookApi::copy_of(const ServedModels& models, const std::string& name) {
+  const ServedModelPtr model = models.find(name);
   if (!model) refuse(404, fmt::format("there is no model {}", name));
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Copy>& kept = copies_[name];
@@ -56,30 +87,6 @@ std::shared_ptr<LookApi::Copy> LookApi::copy_of(const std::string& name) {
       std::make_unique<look::Api>(look::Api::Parts{.inspector = copy->text.get(), .images = copy->image_api.get()},
                                   look::ApiOptions{.name = name, .only_local_names = options_.only_local_names});
   return kept = copy;
-}
-
-std::optional<http::HttpResponse> LookApi::answer(const http::HttpRequest& request,
-                                                  const std::shared_ptr<http::Exchange>&) {
-  std::string_view rest = std::string_view(request.path).substr(kLookPath.size());
-  if (rest.empty() || rest == "/") {
-    std::string page =
-        page_head("attend look") + "<p>The inside of every model served here, on copies of their own.</p><ul>";
-    for (const ServedModelPtr& model : context_.models.all())
-      page += fmt::format("<li><a href=\"/look/{0}/\">{0}</a>: {1}", model->name(), catalogue::name_of(model->task()));
-    return http::HttpResponse{.type = "text/html; charset=utf-8", .body = page + "</ul>"};
-  }
-  rest.remove_prefix(1);
-  const std::size_t slash = rest.find('/');
-  const std::string name(rest.substr(0, slash));
-  if (slash == std::string_view::npos) {
-    http::HttpResponse there = http::refused(307, "the page is one folder down");
-    there.headers.emplace_back("location", fmt::format("/look/{}/", name));
-    if (!context_.models.find(name)) refuse(404, "there is no such model");
-    return there;
-  }
-  http::HttpRequest inner = request;
-  inner.path = rest.substr(slash);
-  return copy_of(name)->api->handle(inner);
 }
 
 }  // namespace attend::serve

@@ -17,16 +17,15 @@ class LookApi : public ApiAdapter {
     std::function<std::unique_ptr<Backend>()> open_backend;
     bool only_local_names = true;
   };
-  LookApi(ApiContext& context, Options options);
+  explicit LookApi(Options options);
   ~LookApi() override;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  std::string family() const override { return "attend look"; }
+  void add_routes(ApiRoutes& routes) override;
+  http::Response refused(const Refusal& refusal) const override;
 
  private:
   struct Copy;
-  std::shared_ptr<Copy> copy_of(const std::string& name);
+  std::shared_ptr<Copy> copy_of(const ServedModels& models, const std::string& name);
 
   Options options_;
   std::mutex mutex_;

@@ -12,16 +12,6 @@ namespace attend::serve {
 namespace openai {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models", kCompletions = "/v1/completions";
-
-// "/models/NAME/v1/completions" -> NAME
-std::string named_in(std::string_view path) {
-  constexpr std::string_view kPrefix = "/models/";
-  if (!path.starts_with(kPrefix) || !path.ends_with(kCompletions)) return {};
-  path.remove_prefix(kPrefix.size());
-  return std::string(path.substr(0, path.size() > kCompletions.size() ? path.size() - kCompletions.size() : 0));
-}
-
 Json model_json(const ServedModel& model) {
   return {{"id", model.name()}, {"object", "model"}, {"created", model.created()}, {"owned_by", "attend"}};
 }
@@ -48,42 +38,24 @@ std::vector<std::string> inputs_of(const Work& work, const Json& body, const Ser
   return texts_of(work, *input, "input");
 }
 
-}  // namespace
-}  // namespace openai
-
-bool OpenAiApi::takes(const http::HttpRequest& request) const {
-  return request.path == openai::kModels || request.path.starts_with("/v1/") || !openai::named_in(request.path).empty();
-}
-
-http::HttpResponse OpenAiApi::refused(const Refusal& refusal) const {
-  const int status = refusal.status;
-  const char* type = status == 401                   ? "authentication_error"
-                     : status == 429                 ? "rate_limit_exceeded"
-                     : status >= 400 && status < 500 ? "invalid_request_error"
-                                                     : "server_error";
-  Json error = {{"message", refusal.why}, {"type", type}, {"param", nullptr}};
-  error["code"] = refusal.kind.empty() ? (status == 429 ? Json("rate_limit_exceeded") : Json()) : Json(refusal.kind);
-  Json body = Json::object();
-  body["error"] = std::move(error);
-  return {.status = status, .body = body.dump()};
-}
-
-http::HttpResponse OpenAiApi::models(const http::HttpRequest& request) const {
-  if (request.method != "GET" && request.method != "HEAD") refuse(405, "ask with GET");
-  if (request.path.size() > openai::kModels.size()) {
-    const std::string name = request.path.substr(openai::kModels.size() + 1);
-    const ServedModelPtr model = context_.models.find(name);
-    if (!model) refuse(404, fmt::format("The model '{}' does not exist", name), "model_not_found");
-    return {.body = openai::model_json(*model).dump()};
-  }
+http::Response list_models(const ApiCall& call) {
   Json list = Json::array();
-  for (const ServedModelPtr& model : context_.models.all()) list.push_back(openai::model_json(*model));
+  for (const ServedModelPtr& model : call.context().models.all()) list.push_back(model_json(*model));
   return {.body = Json({{"object", "list"}, {"data", list}}).dump()};
 }
 
-http::HttpResponse OpenAiApi::embeddings(const Json& body, const Work& work) const {
+http::Response one_model(const ApiCall& call) {
+  const std::string& name = call.at("id");
+  const ServedModelPtr model = call.context().models.find(name);
+  if (!model) refuse(404, fmt::format("The model '{}' does not exist", name), "model_not_found");
+  return {.body = model_json(*model).dump()};
+}
+
+http::Response embeddings(const ApiCall& call) {
+  const Json body = json_body(call.request);
+  const Work& work = call.work;
   const std::string name = http::word(body, "model", "");
-  const ServedModelPtr model = choose(context_.models, name, embeds);
+  const ServedModelPtr model = choose(call.context().models, name, embeds);
   if (!model)
     refuse(
         404,
@@ -91,7 +63,7 @@ http::HttpResponse OpenAiApi::embeddings(const Json& body, const Work& work) con
         "model_not_found");
   const std::string format = http::word(body, "encoding_format", "float");
   check(format == "float" || format == "base64", "'encoding_format' must be float or base64, not {}", format);
-  const std::vector<std::string> texts = openai::inputs_of(work, body, *model);
+  const std::vector<std::string> texts = inputs_of(work, body, *model);
   check(!texts.empty(), "'input' cannot be empty");
   const std::int64_t dimensions = http::whole(body, "dimensions", model->modules()->width());
   check(dimensions >= 1 && dimensions <= model->modules()->width(), "'dimensions' must be 1 to {}, not {}",
@@ -121,18 +93,40 @@ http::HttpResponse OpenAiApi::embeddings(const Json& body, const Work& work) con
   return {.body = json};
 }
 
-std::optional<http::HttpResponse> OpenAiApi::answer(const http::HttpRequest& request,
-                                                    const std::shared_ptr<http::Exchange>& exchange) {
-  if (request.path.starts_with(openai::kModels)) return models(request);
-  const std::string named = openai::named_in(request.path);
-  const bool completions = !named.empty() || request.path == openai::kCompletions;
-  if (!completions && request.path != "/v1/embeddings")
-    refuse(404, fmt::format("there is no {} here", request.path), "unknown_url");
-  if (request.method != "POST") refuse(405, "ask with POST");
-  const Json body = json_body(request);
-  const Work work{context_, exchange};
-  if (completions) return complete(body, named, work);
-  return embeddings(body, work);
+http::Response unknown(const ApiCall& call) {
+  refuse(404, fmt::format("there is no {} here", call.request.path), "unknown_url");
+}
+
+}  // namespace
+}  // namespace openai
+
+void OpenAiApi::add_routes(ApiRoutes& routes) {
+  add(routes, {"GET", "/v1/models", "All models."}, openai::list_models);
+  add(routes, {"GET", "/v1/models/{id}", "One model."}, openai::one_model);
+  add(routes, {"POST", "/v1/embeddings", "A vector for each text.", R"({"input": "a text", "model": "bert"})"},
+      openai::embeddings);
+  add(routes,
+      {"POST", "/v1/completions", "Goes on with a text; streams with \"stream\": true.",
+       R"({"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 40})"},
+      [](const ApiCall& call) { return complete(json_body(call.request), "", call.work); });
+  add(routes,
+      {"POST", "/models/{id}/v1/completions", "The same with the model in the path.",
+       R"({"prompt": "ROMEO:", "max_tokens": 40})"},
+      [](const ApiCall& call) { return complete(json_body(call.request), call.at("id"), call.work); });
+  add(routes, {"", "/v1/{path}"}, openai::unknown);
+}
+
+http::Response OpenAiApi::refused(const Refusal& refusal) const {
+  const int status = refusal.status;
+  const char* type = status == 401                   ? "authentication_error"
+                     : status == 429                 ? "rate_limit_exceeded"
+                     : status >= 400 && status < 500 ? "invalid_request_error"
+                                                     : "server_error";
+  Json error = {{"message", refusal.why}, {"type", type}, {"param", nullptr}};
+  error["code"] = refusal.kind.empty() ? (status == 429 ? Json("rate_limit_exceeded") : Json()) : Json(refusal.kind);
+  Json body = Json::object();
+  body["error"] = std::move(error);
+  return {.status = status, .body = body.dump()};
 }
 
 }  // namespace attend::serve

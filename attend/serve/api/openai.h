@@ -8,18 +8,12 @@ namespace attend::serve {
 
 class OpenAiApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
-
- private:
-  http::HttpResponse models(const http::HttpRequest& request) const;
-  http::HttpResponse embeddings(const Json& body, const Work& work) const;
+  std::string family() const override { return "OpenAI"; }
+  void add_routes(ApiRoutes& routes) override;
+  http::Response refused(const Refusal& refusal) const override;
 };
 
 // attend/serve/api/completions.cpp. model: instead of the one the body names.
-std::optional<http::HttpResponse> complete(const Json& body, const std::string& model, const Work& work);
+std::optional<http::Response> complete(const Json& body, const std::string& model, const Work& work);
 
 }  // namespace attend::serve

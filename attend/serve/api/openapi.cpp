@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <vector>
 
 #include "attend/base/json.h"
 
@@ -11,60 +13,33 @@ namespace attend::serve {
 
 namespace {
 
-constexpr RouteDoc kRouteDocs[] = {
-    {"LibreTranslate", "post", "/translate", "Translates a text or a list of texts.",
-     R"({"q": "I am a student.", "source": "en", "target": "fr", "format": "text", "alternatives": 0})"},
-    {"LibreTranslate", "post", "/detect", "Which of the served languages a text is in.",
-     R"({"q": "Where is the station?"})"},
-    {"LibreTranslate", "get", "/languages", "Languages, and what each can become."},
-    {"LibreTranslate", "get", "/frontend/settings", "What a page needs to know of the server."},
-    {"LibreTranslate", "get", "/spec", "This file."},
-    {"text-embeddings-inference", "post", "/embed", "A vector for each text.",
-     R"({"inputs": ["a text", "another"], "normalize": true})"},
-    {"text-embeddings-inference", "post", "/embed_all", "A vector for each token.", R"({"inputs": "a text"})"},
-    {"text-embeddings-inference", "post", "/predict", "Labels of a text, a pair or a batch.",
-     R"({"inputs": "a wonderful film"})"},
-    {"text-embeddings-inference", "post", "/rerank", "How well texts answer a query.",
-     R"({"query": "film", "texts": ["one", "two"]})"},
-    {"text-embeddings-inference", "post", "/similarity", "Cosines between a sentence and others.",
-     R"({"inputs": {"source_sentence": "a", "sentences": ["b", "c"]}})"},
-    {"text-embeddings-inference", "post", "/tokenize", "The tokens of texts.", R"({"inputs": "a text"})"},
-    {"text-embeddings-inference", "post", "/decode", "The texts of tokens.", R"({"ids": [1, 2, 3]})"},
-    {"text-embeddings-inference", "get", "/info", "The model behind these paths."},
-    {"OpenAI", "get", "/v1/models", "All models."},
-    {"OpenAI", "post", "/v1/embeddings", "A vector for each text.", R"({"input": "a text", "model": "bert"})"},
-    {"OpenAI", "post", "/v1/completions", "Goes on with a text; streams with \"stream\": true.",
-     R"({"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 40})"},
-    {"Hugging Face", "post", "/models/{id}",
-     "What the model does, with {\"inputs\", \"parameters\"} or an image's bytes.",
-     R"({"inputs": "a wonderful film"})"},
-    {"Hugging Face", "post", "/models/{id}/pipeline/{task}", "The same with the task said.", R"({"inputs": "a text"})"},
-    {"attend", "get", "/health", "200 as long as the server runs."},
-    {"attend", "get", "/ready", "200 when models are loaded, 503 before and at the end."},
-    {"attend", "get", "/version", "The program's version."},
-    {"attend", "get", "/metrics", "Counts for Prometheus."},
-    {"attend", "get", "/docs", "These paths as a page."},
-    {"attend", "get", "/openapi.json", "These paths as OpenAPI 3."},
-    {"attend", "get", "/look", "The attention of every model at work."},
-};
+std::vector<http::Route> listed(std::span<const http::Route> routes) {
+  std::vector<http::Route> list;
+  std::ranges::copy_if(routes, std::back_inserter(list),
+                       [](const http::Route& route) { return !route.summary.empty(); });
+  return list;
+}
+
+std::string lower(std::string_view method) {
+  std::string text(method);
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
 
 }  // namespace
 
-std::span<const RouteDoc> route_docs() { return kRouteDocs; }
-
-std::string openapi_json(std::string_view version) {
+std::string openapi_json(std::string_view version, std::span<const http::Route> routes) {
   Json paths = Json::object();
-  for (const RouteDoc& route : kRouteDocs) {
+  for (const http::Route& route : listed(routes)) {
     Json operation = Json::object();
     operation["tags"] = Json::array({Json(route.family)});
     operation["summary"] = route.summary;
     Json parameters = Json::array();
-    for (const std::string_view name : {"id", "task"})
-      if (route.path.find(fmt::format("{{{}}}", name)) != std::string_view::npos) {
-        Json schema = Json::object();
-        schema["type"] = "string";
-        parameters.push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", schema}});
-      }
+    for (const std::string& name : http::path_names(route.path)) {
+      Json schema = Json::object();
+      schema["type"] = "string";
+      parameters.push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", schema}});
+    }
     operation["parameters"] = std::move(parameters);
     if (!route.example.empty()) {
       Json content = Json::object();
@@ -81,7 +56,7 @@ std::string openapi_json(std::string_view version) {
     described["description"] = "the answer";
     operation["responses"] = Json::object();
     operation["responses"]["200"] = described;
-    paths[route.path][route.method] = std::move(operation);
+    paths[route.path][lower(route.method)] = std::move(operation);
   }
   return Json({{"openapi", "3.0.3"},
                {"info", {{"title", "attend serve"}, {"version", std::string(version)}}},
@@ -101,7 +76,7 @@ std::string page_head(std::string_view title) {
       title);
 }
 
-std::string docs_page(std::string_view version, std::string_view host) {
+std::string docs_page(std::string_view version, std::string_view host, std::span<const http::Route> routes) {
   // What a client sends as its host is text of a stranger.
   const bool plain = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == ':' || c == '-' || c == '[' || c == ']';
@@ -111,11 +86,10 @@ std::string docs_page(std::string_view version, std::string_view host) {
       "<p>{} &middot; <a href=\"/openapi.json\">openapi.json</a> &middot; <a href=\"/look\">look</a> &middot; "
       "<a href=\"/metrics\">metrics</a></p>",
       version);
-  std::string_view family;
-  for (const RouteDoc& route : kRouteDocs) {
+  std::string family;
+  for (const http::Route& route : listed(routes)) {
     if (route.family != family) html += fmt::format("<h2>{}</h2>", family = route.family);
-    html += fmt::format("<h3><code>{} {}</code></h3><p>{}</p>", route.method == "get" ? "GET" : "POST", route.path,
-                        route.summary);
+    html += fmt::format("<h3><code>{} {}</code></h3><p>{}</p>", route.method, route.path, route.summary);
     if (!route.example.empty())
       html += fmt::format("<pre>curl -s {}{} -H 'content-type: application/json' -d '{}'</pre>",
                           plain ? host : "localhost:8080", route.path, route.example);

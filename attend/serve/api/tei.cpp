@@ -273,24 +273,71 @@ std::string info(const Call& call) {
       .dump();
 }
 
-using Answer = std::string (*)(Call& call);
-struct Route {
-  std::string_view path;
-  Answer answer;
-};
-constexpr Route kRoutes[] = {{"/embed", embed},   {"/embed_all", embed_all},   {"/predict", predict},
-                             {"/rerank", rerank}, {"/similarity", similarity}, {"/tokenize", tokenize},
-                             {"/decode", decode}};
+std::string model_in(const http::Request& request) {
+  std::string model;
+  for (const auto& [name, value] : form_fields(request.query))
+    if (name == "model") model = value;
+  return model;
+}
+
+http::Headers time_headers(const TextTimes& times) {
+  const double total = times.tokenization + times.queue.queue + times.queue.compute;
+  const auto ms = [](double seconds) {
+    return fmt::format("{}", static_cast<std::int64_t>(std::lround(seconds * 1e3)));
+  };
+  return {{"x-compute-type", "cpu"},
+          {"x-compute-time", ms(total)},
+          {"x-compute-characters", fmt::format("{}", times.characters)},
+          {"x-compute-tokens", fmt::format("{}", times.tokens)},
+          {"x-total-time", ms(total)},
+          {"x-tokenization-time", ms(times.tokenization)},
+          {"x-queue-time", ms(times.queue.queue)},
+          {"x-inference-time", ms(times.queue.compute)}};
+}
+
+// What all that compute have around them: the body, the model that it or the address names, and the times.
+ApiHandler timed(std::string (*answer)(Call& call)) {
+  return [answer](const ApiCall& request) {
+    Call call{request.work, json_body(request.request)};
+    call.model = http::word(call.body, "model", model_in(request.request).c_str());
+    http::Response response{.body = answer(call)};
+    response.headers = time_headers(call.times);
+    Metrics& metrics = request.context().metrics;
+    metrics.observe("te_request_tokenization_duration", call.times.tokenization);
+    metrics.observe("te_request_queue_duration", call.times.queue.queue);
+    metrics.observe("te_request_inference_duration", call.times.queue.compute);
+    return response;
+  };
+}
+
+http::Response model_info(const ApiCall& request) {
+  Call call{request.work, {}};
+  call.model = model_in(request.request);
+  return {.body = info(call)};
+}
 
 }  // namespace
 }  // namespace tei
 
-bool TeiApi::takes(const http::HttpRequest& request) const {
-  if (request.path == "/info") return true;
-  return std::ranges::any_of(tei::kRoutes, [&](const tei::Route& route) { return route.path == request.path; });
+void TeiApi::add_routes(ApiRoutes& routes) {
+  add(routes, {"POST", "/embed", "A vector for each text.", R"({"inputs": ["a text", "another"], "normalize": true})"},
+      tei::timed(tei::embed));
+  add(routes, {"POST", "/embed_all", "A vector for each token.", R"({"inputs": "a text"})"},
+      tei::timed(tei::embed_all));
+  add(routes, {"POST", "/predict", "Labels of a text, a pair or a batch.", R"({"inputs": "a wonderful film"})"},
+      tei::timed(tei::predict));
+  add(routes, {"POST", "/rerank", "How well texts answer a query.", R"({"query": "film", "texts": ["one", "two"]})"},
+      tei::timed(tei::rerank));
+  add(routes,
+      {"POST", "/similarity", "Cosines between a sentence and others.",
+       R"({"inputs": {"source_sentence": "a", "sentences": ["b", "c"]}})"},
+      tei::timed(tei::similarity));
+  add(routes, {"POST", "/tokenize", "The tokens of texts.", R"({"inputs": "a text"})"}, tei::timed(tei::tokenize));
+  add(routes, {"POST", "/decode", "The texts of tokens.", R"({"ids": [1, 2, 3]})"}, tei::timed(tei::decode));
+  add(routes, {"GET", "/info", "The model behind these paths."}, tei::model_info);
 }
 
-http::HttpResponse TeiApi::refused(const Refusal& refusal) const {
+http::Response TeiApi::refused(const Refusal& refusal) const {
   std::string kind = refusal.kind;
   if (kind.empty())
     kind = refusal.status == 429   ? "Overloaded"
@@ -298,45 +345,6 @@ http::HttpResponse TeiApi::refused(const Refusal& refusal) const {
            : refusal.status >= 500 ? "Backend"
                                    : "Validation";
   return {.status = refusal.status, .body = Json({{"error", refusal.why}, {"error_type", kind}}).dump()};
-}
-
-std::optional<http::HttpResponse> TeiApi::answer(const http::HttpRequest& request,
-                                                 const std::shared_ptr<http::Exchange>& exchange) {
-  std::string model;
-  for (const auto& [name, value] : form_fields(request.query))
-    if (name == "model") model = value;
-  const Work work{context_, exchange};
-  if (request.path == "/info") {
-    if (request.method != "GET" && request.method != "HEAD") refuse(405, "ask with GET");
-    tei::Call call{work, {}};
-    call.model = model;
-    return http::HttpResponse{.body = tei::info(call)};
-  }
-  if (request.method != "POST") refuse(405, "ask with POST");
-  tei::Call call{work, json_body(request)};
-  call.model = http::word(call.body, "model", model.c_str());
-  for (const tei::Route& route : tei::kRoutes) {
-    if (route.path != request.path) continue;
-    http::HttpResponse response{.body = route.answer(call)};
-    const TextTimes& times = call.times;
-    const double total = times.tokenization + times.queue.queue + times.queue.compute;
-    const auto ms = [](double seconds) {
-      return fmt::format("{}", static_cast<std::int64_t>(std::lround(seconds * 1e3)));
-    };
-    response.headers = {{"x-compute-type", "cpu"},
-                        {"x-compute-time", ms(total)},
-                        {"x-compute-characters", fmt::format("{}", times.characters)},
-                        {"x-compute-tokens", fmt::format("{}", times.tokens)},
-                        {"x-total-time", ms(total)},
-                        {"x-tokenization-time", ms(times.tokenization)},
-                        {"x-queue-time", ms(times.queue.queue)},
-                        {"x-inference-time", ms(times.queue.compute)}};
-    context_.metrics.observe("te_request_tokenization_duration", times.tokenization);
-    context_.metrics.observe("te_request_queue_duration", times.queue.queue);
-    context_.metrics.observe("te_request_inference_duration", times.queue.compute);
-    return response;
-  }
-  refuse(404, "there is no such path");
 }
 
 }  // namespace attend::serve

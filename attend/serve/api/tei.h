@@ -8,11 +8,9 @@ namespace attend::serve {
 
 class TeiApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  std::string family() const override { return "text-embeddings-inference"; }
+  void add_routes(ApiRoutes& routes) override;
+  http::Response refused(const Refusal& refusal) const override;
   int bad_request() const override { return 422; }
 };
 

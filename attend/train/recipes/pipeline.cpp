@@ -170,6 +170,10 @@ void report_test(const RunContext& run, const std::string& path, const train::Va
   run.folder.write("test.json", [&](const FileWriter& write) { write(json.dump(2) + "\n"); });
 }
 
+void report_broken(const RunContext& run, const std::vector<std::string>& files) {
+  for (const std::string& file : files) run.options.messages << fmt::format("left out: {}\n", file);
+}
+
 std::string compared_runs(const RunSettings& settings) {
   std::string text;
   for (const std::string& other : settings.compare) {

@@ -11,10 +11,10 @@
 //   the
 //      weights: config.json, a tokenizer, settings for images
 //   3. gives the model memory and random weights (nn::Parameters)
-//   4. trainee.start(): weights of another folder, what the model keeps on the device
+//   4. job.start(): weights of another folder, what the model keeps on the device
 //   5. stages recipe.json; says what is trained
-//   6. trainee.task(), and trains it, with an optimiser a part (train::train)
-//   7. trainee.finish(): what is evaluated or saved besides
+//   6. job.task(), and trains it, with an optimiser a part (train::train)
+//   7. job.finish(): what is evaluated or saved besides
 #pragma once
 
 #include <cstdint>
@@ -76,6 +76,17 @@ class TrainingJob {
   virtual void finish(train::Task& /*task*/) {}
 };
 
+// One whose finish() needs the functions of its own task.
+template <class OwnTask>
+class JobOf : public TrainingJob {
+ public:
+  virtual std::unique_ptr<OwnTask> make_task() = 0;
+  virtual void finish_task(OwnTask& task) = 0;
+
+  std::unique_ptr<train::Task> task() final { return make_task(); }
+  void finish(train::Task& task) final { finish_task(static_cast<OwnTask&>(task)); }  // the one that task() made
+};
+
 struct Training {
   RunSettings settings;
   Json recipe;                         // all settings, as recipe.json holds them
@@ -93,6 +104,9 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
 
 // What the finished model was evaluated to be on images or texts of their own: said, and written as test.json.
 void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict);
+
+// Images that could not be read, and so were not learned from.
+void report_broken(const RunContext& run, const std::vector<std::string>& files);
 
 // What the runs that the settings name found on their tests (report_test()); nothing where there is none yet.
 std::string compared_runs(const RunSettings& settings);

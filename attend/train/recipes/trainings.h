@@ -1,6 +1,6 @@
-// Everything that can be trained (pipeline.h), one file each: train_translation.cpp, .. settings holds keys of the
-// task's recipe; what (a path) opens messages about them. Throws Error naming a setting that is unknown, missing or
-// makes no sense, and opens no file but those of a folder to start from.
+// Everything that can be trained (pipeline.h), one folder each: translation/train_translation.cpp, .. settings holds
+// keys of the task's recipe; what (a path) opens messages about them. Throws Error naming a setting that is unknown,
+// missing or makes no sense, and opens no file but those of a folder to start from.
 #pragma once
 
 #include <string_view>

@@ -136,7 +136,7 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
   look::Api api({.run = &reader}, {.name = "run"});
   EXPECT_EQ(api.model()["kind"], "run");
   EXPECT_THROW(api.inspect({{"text", "a"}}), Error);
-  const http::HttpResponse answer = api.handle({"POST", "/api/run", "localhost", "application/json", "{}"});
+  const http::Response answer = api.handle({"POST", "/api/run", "localhost", "application/json", "{}"});
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(parse_json(answer.body, "answer")["logs"], logs);
   EXPECT_EQ(api.handle({"POST", "/api/run", "localhost", "application/json", R"({"log": "x"})"}).status, 400);

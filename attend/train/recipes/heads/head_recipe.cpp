@@ -1,0 +1,35 @@
+#include "attend/train/recipes/heads/head_recipe.h"
+
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/train/recipes/epochs.h"
+
+namespace attend::train {
+
+namespace {
+constexpr EpochOptions kHeadEpochs{.warmup_part = 10};
+}
+
+HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
+  HeadRecipe recipe;
+  read_recipe(recipe, settings, what);
+  check_one_of(what, "task", recipe.task, {"classify", "tag", "answer"});
+  check_one_of(what, "select", recipe.select, {"score", "loss"});
+  check_one_of(what, "format", recipe.format, {"auto", "csv", "tsv", "jsonl", "conll", "squad"});
+  check(recipe.max_length == 0 || recipe.max_length >= 8, "{}: 'max_length' must be 0 or at least 8, not {}", what,
+        recipe.max_length);
+  check_epochs(recipe, what);
+  check(recipe.dropout < 1, "{}: 'dropout' must be below 1, not {}", what, recipe.dropout);
+  check(!recipe.regression || recipe.task == "classify", "{}: 'regression' is for the task classify", what);
+  check(recipe.label_names.empty() || (recipe.task == "classify" && !recipe.regression),
+        "{}: 'label_names' are for the task classify", what);
+  settle_epochs(recipe, settings, what, kHeadEpochs);
+  return recipe;
+}
+
+HeadRecipe for_texts(HeadRecipe recipe, std::int64_t texts) {
+  return with_epochs(std::move(recipe), texts, kHeadEpochs);
+}
+
+}  // namespace attend::train

@@ -1,0 +1,81 @@
+#include "attend/train/recipes/images/image_recipe.h"
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/train/recipes/epochs.h"
+
+namespace attend::train {
+
+namespace {
+
+bool is_vit(const std::string& model) { return model == "vit" || model == "vit_conv"; }
+
+constexpr int kBilinear = 2;  // as Pillow counts its filters
+
+}  // namespace
+
+std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
+  if (is_vit(model)) return {};
+  return {{.keys = {"patch_size", "width", "layers", "heads", "hidden", "dropout"},
+           .why = fmt::format("is for vit; give a {} its shape in 'config'", model)}};
+}
+
+ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
+  ImageRecipe recipe;
+  read_recipe(recipe, settings, what);
+  check_one_of(what, "task", recipe.task, {"classify-images"});
+  check_one_of(what, "select", recipe.select, {"score", "loss"});
+  check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
+  check(recipe.model == "resnet" || recipe.self_attention == 0,
+        "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
+  check_epochs(recipe, what);
+  check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1,
+        "{}: 'label_smoothing' must be at least 0 and below 1, not {}", what, recipe.label_smoothing);
+  check_images(recipe, what);
+  settle_epochs(recipe, settings, what);
+  return recipe;
+}
+
+Json image_model_json(const ImageRecipe& recipe, const std::vector<std::string>& labels) {
+  Json json = {{"model_type", recipe.model}, {"image_size", recipe.images.image_size}, {"num_channels", 3}};
+  if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
+  if (is_vit(recipe.model))
+    json.update({{"architectures", Json::array({"ViTForImageClassification"})},
+                 {"patch_size", recipe.patch_size},
+                 {"hidden_size", recipe.width},
+                 {"num_hidden_layers", recipe.layers},
+                 {"num_attention_heads", recipe.heads},
+                 {"intermediate_size", recipe.hidden > 0 ? recipe.hidden : 4 * recipe.width},
+                 {"hidden_dropout_prob", recipe.dropout}});
+  else if (recipe.model == "swin")
+    json["architectures"] = Json::array({"SwinForImageClassification"});
+  else if (recipe.model == "resnet")
+    json.update({{"architectures", Json::array({"ResNetForImageClassification"})},
+                 {"self_attention_stage", recipe.self_attention}});
+  else
+    json["architectures"] = Json::array({"MViTForImageClassification"});
+  json.update(recipe.config);
+  models::write_labels(json, labels);
+  return json;
+}
+
+Json preprocessor_json(const data::ImageOptions& images) {
+  const image::PreprocessorConfig config = images.evaluation();
+  const bool cropped = config.crop.has_value();
+  Json json = {{"image_processor_type", cropped ? "ConvNextImageProcessor" : "ViTImageProcessor"},
+               {"do_resize", true},
+               {"resample", kBilinear},
+               {"do_rescale", true},
+               {"rescale_factor", config.rescale},
+               {"do_normalize", true},
+               {"image_mean", config.mean},
+               {"image_std", config.std}};
+  if (cropped)
+    json.update({{"size", {{"shortest_edge", images.image_size}}}, {"crop_pct", 0.875}});
+  else
+    json.update({{"size", {{"height", images.image_size}, {"width", images.image_size}}}});
+  return json;
+}
+
+}  // namespace attend::train

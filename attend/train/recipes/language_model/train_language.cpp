@@ -1,0 +1,137 @@
+// From a text file, and a GPT-2 folder to go on from if one is given, to a GPT-2 folder that attend generate and
+// Hugging Face's transformers read.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/text/learn/bpe_trainer.h"
+#include "attend/text/tokenizer.h"
+#include "attend/train/recipes/language_model/language_recipe.h"
+#include "attend/train/recipes/language_model/language_task.h"
+#include "attend/train/recipes/start_folder.h"
+#include "attend/train/recipes/text_files.h"
+#include "attend/train/recipes/trainings.h"
+
+namespace attend::train {
+
+namespace {
+
+constexpr const char* kEndOfText = "<|endoftext|>";
+
+text::Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const RunContext& run) {
+  train::RunFolder& folder = run.folder;
+  if (!folder.resumed() && !recipe.tokenizer.empty()) {
+    folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
+  } else if (!folder.resumed() && !recipe.from.empty()) {
+    copy_tokenizer(run.from, folder.prepared());
+  } else if (!folder.resumed()) {
+    // The 256 bytes and the end mark alone are a model of characters.
+    const auto size = static_cast<std::size_t>(recipe.vocabulary_size > 0 ? recipe.vocabulary_size : 257);
+    text::BpeTrainer trainer({.vocabulary_size = size,
+                              .special_tokens = {kEndOfText},
+                              .words = {.line_ends = true},
+                              .threads = static_cast<int>(recipe.threads)});
+    for (const std::string& text : recipe.text) trainer.add_file(text);
+    folder.stage("tokenizer.json", text::to_tokenizer_json(trainer.train()));
+  }
+  return text::Tokenizer::load(folder.prepared());
+}
+
+models::GPT2Config config_for(const LanguageRecipe& recipe, const text::Tokenizer& tokenizer, const RunContext& run) {
+  if (!recipe.from.empty()) {
+    const catalogue::ModelConfig start = catalogue::read_config(run.from, catalogue::Task::generate, "train");
+    const models::GPT2Config config = started_config(recipe, models::gpt2_config(start.json, start.path));
+    check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
+          start.path, tokenizer.id_limit() - 1, config.vocabulary);
+    return config;
+  }
+  const std::int64_t vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
+  return model_config(recipe, vocabulary, tokenizer.token_to_id(kEndOfText).value_or(0));
+}
+
+// Where lines are texts of their own.
+data::LineTokens line_tokens(const LanguageRecipe& recipe, const text::Tokenizer& tokenizer) {
+  if (!recipe.lines) return {};
+  const auto end = tokenizer.token_to_id(kEndOfText);
+  check(end.has_value(), "training: with 'lines' the tokenizer needs a token {}", kEndOfText);
+  if (recipe.prompt_end.empty()) return {.end = *end};
+  const std::vector<std::int32_t> ids = tokenizer.encode_ids(recipe.prompt_end, {.add_special_tokens = false});
+  check(ids.size() == 1, "training: 'prompt_end' must be one token, and '{}' is {}", recipe.prompt_end, ids.size());
+  return {.end = *end, .prompt_end = ids[0]};
+}
+
+class LanguageModelJob : public TrainingJob {
+ public:
+  LanguageModelJob(LanguageRecipe recipe, const RunContext& run)
+      : recipe_(std::move(recipe)),
+        run_(run),
+        tokenizer_(prepare_tokenizer(recipe_, run)),
+        model_(config_for(recipe_, tokenizer_, run)),
+        lines_(line_tokens(recipe_, tokenizer_)),
+        training_(token_stream(run.folder, recipe_.text, "train.tokens", lines_.end)),
+        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens", lines_.end)) {
+    run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training_.size(),
+                                        validation_.size());
+    stage_json(run.folder, "config.json", model_.config());
+  }
+
+  JobFacts facts() override {
+    return {.name = "gpt2",
+            .width = model_.body().config().width,
+            .parts = {{nn::Parameters::list(model_)}},
+            .settings = recipe_,
+            .recipe = to_json(recipe_),
+            .tokens = recipe_.batch * recipe_.block,
+            .sizes = sizes()};
+  }
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (recipe_.from.empty() || run_.folder.resumed()) return;
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(run_.from), *weights[0],
+                                  {.prefix = std::string(models::kGPT2Prefix)});
+    run_.options.messages << fmt::format("from {}\n", run_.from.string());
+  }
+  std::unique_ptr<train::Task> task() override {
+    return std::make_unique<LanguageTask>(
+        model_, run_.backend, training_, validation_,
+        LanguageTaskOptions{.batch = recipe_.batch,
+                            .block = std::min(recipe_.block, model_.body().config().max_length),
+                            .seed = recipe_.seed,
+                            .lines = lines_,
+                            .tokenizer = &tokenizer_});
+  }
+
+ private:
+  StepSizes sizes() const {
+    const models::GPT2Config& config = model_.body().config();
+    return {.tokens = recipe_.batch * std::min(recipe_.block, config.max_length),
+            .layers = config.layers,
+            .width = config.width,
+            .hidden = config.hidden_width(),
+            .heads = config.heads,
+            .vocabulary = config.vocabulary};
+  }
+
+  const LanguageRecipe recipe_;
+  const RunContext run_;
+  const text::Tokenizer tokenizer_;
+  models::GPT2LanguageModel model_;
+  const data::LineTokens lines_;
+  const data::TokenStream training_, validation_;
+};
+
+}  // namespace
+
+Training language_training(const Json& settings, std::string_view what) {
+  const LanguageRecipe recipe = resolve_language_recipe(settings, what);
+  return {.settings = recipe,
+          .recipe = to_json(recipe),
+          .files = text_files(recipe.text, recipe.valid_text, recipe.out),
+          .from = recipe.from,
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<LanguageModelJob>(recipe, run); }};
+}
+
+}  // namespace attend::train
