@@ -89,8 +89,9 @@ fs::path find_model(const std::string& path_or_name) {
   const std::string nearest = nearest_name(path_or_name, shipped);
   fail("model: there is no folder '{}', and {}{}; a repository of the Hugging Face hub is found after: hf download {}",
        path_or_name,
-       shipped.empty() ? "models/ with the shipped models is neither here nor beside the program"
-                       : fmt::format("no model of that name comes with attend; shipped are {}", joined(shipped, ", ")),
+       shipped.empty()
+           ? "models/ with the bundled models is neither here nor beside the program"
+           : fmt::format("no model of that name comes with attend; the bundled ones are {}", joined(shipped, ", ")),
        nearest.empty() ? "" : "; did you mean '" + nearest + "'?", path_or_name);
 }
 

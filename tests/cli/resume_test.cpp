@@ -103,7 +103,7 @@ TEST_F(ResumeTest, WhatWasAnsweredBeforeABadLineIsKept) {
   write_file(text, lines + std::string(300, 'x') + "\n" + lines);
   const Outcome failed = translate({text, "--output", out, "--max-line", "200"});
   refused(failed, "line 41: longer than 200 bytes");
-  refused(failed, "32 lines before it are answered in '" + out + ".partial', and --resume goes on behind them");
+  refused(failed, "32 lines before it are answered in '" + out + ".partial', and --resume continues after them");
   EXPECT_EQ(read_file(out), "old\n");
   write_file(text, "other" + lines + "short\n" + lines);
   refused(resume({"--max-line", "200"}), "the first 32 of the input have changed since");

@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
   for (const std::string& name : tasks::shipped_models())
     if (const std::filesystem::path folder = tasks::find_model(name); serve::can_be_served(folder))
       folders.emplace_back(name, folder);
-  check(!folders.empty(), "serve: no shipped models were found; name one: --model DIR");
+  check(!folders.empty(), "serve: no bundled models were found; name one: --model DIR");
   return folders;
 }
 

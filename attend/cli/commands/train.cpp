@@ -233,7 +233,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     return;
   }
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on:\n", result.steps)
+    streams.out << fmt::format("Stopped at step {}. To resume:\n", result.steps)
                 << called_as(streams.program, "  attend train --resume --out " + shell_word(run.out) + "\n")
                 << std::flush;
     throw Interrupted{result.interrupted};

@@ -276,7 +276,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   });
   if (signal == 0) return;
   streams.err << "attend: interrupted; later lines were not translated"
-              << (shared.keeps_note() ? ", --resume goes on with them\n" : "\n") << std::flush;
+              << (shared.keeps_note() ? ", --resume continues after them\n" : "\n") << std::flush;
   throw Interrupted{signal};
 }
 

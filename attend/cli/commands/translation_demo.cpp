@@ -42,8 +42,7 @@ void show_pronoun(const tasks::Translator& translator, const std::string& senten
     weights.insert(weights.end(), row, row + static_cast<std::ptrdiff_t>(columns.size()));
   }
   if (rows.empty()) return;
-  streams.out << fmt::format("\nWhat \"{}\" looks at while the sentence is read, in each head of the encoder:\n\n",
-                             kPronoun);
+  streams.out << fmt::format("\nAttention of \"{}\" in each head of the encoder:\n\n", kPronoun);
   streams.out << view::draw({rows, columns, weights}, streams.out_terminal);
 }
 
@@ -55,7 +54,8 @@ void run_translation_demo(const TranslationDemoOptions& options, const Streams& 
   const auto loaded = tasks::load_translator(folder, *backend);
   streams.out << fmt::format(
       "A Transformer with {:.1f} million weights, trained by attend train, turns English into French on {}.\n"
-      "Under each translation: where it looked. Down: what it wrote; across: what it read (last layer, all heads).\n",
+      "Below each translation are its attention weights. Rows: output tokens; columns: input tokens (last layer, mean "
+      "of all heads).\n",
       static_cast<double>(loaded->parameters.count()) / 1e6, backend->name());
   const auto lines = loaded->translator.translate(kSentences, {.attention = true});
   for (std::size_t i = 0; i < lines.size(); ++i) show_translation(lines[i], kSentences[i], streams);

@@ -250,7 +250,7 @@ void LineOutput::close_note() {
 std::string LineOutput::where_the_rest_is() const {
   if (!to_file_ || !begun_ || lines_ == 0) return "";
   return fmt::format("; {} lines before it are answered in '{}'{}", lines_, partial().string(),
-                     notes_ ? ", and --resume goes on behind them" : "");
+                     notes_ ? ", and --resume continues after them" : "");
 }
 
 }  // namespace attend::cli

@@ -30,7 +30,7 @@ std::unique_ptr<Inspector> open_translation(const std::filesystem::path& folder,
 }
 
 std::unique_ptr<Inspector> open_no_text(const std::filesystem::path& folder, Backend&, DType) {
-  fail("look: the model in {} looks at images, not at text", folder.string());
+  fail("look: the model in {} reads images, not text", folder.string());
 }
 
 Look look_at(const catalogue::Entry& entry) {

@@ -266,8 +266,8 @@ std::optional<http::Response> complete(const Json& body, const std::string& name
       choose(work.context.models, name, [](const ServedModel& one) { return one.generation != nullptr; });
   if (!model)
     refuse(404,
-           name.empty() ? "no model here goes on with texts"
-                        : fmt::format("The model '{}' does not exist, or does not go on with texts", name),
+           name.empty() ? "no model here generates text"
+                        : fmt::format("The model '{}' does not exist, or does not generate text", name),
            "model_not_found");
   const completions::Settings settings = completions::settings_of(work, body, *model);
   static std::atomic<std::uint64_t> count{0};

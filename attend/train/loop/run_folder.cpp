@@ -83,7 +83,7 @@ void RunFolder::check_run(const RunRequest& request) {
   const bool there = has_state(path_);
   check(!resumed_ || there, "'{}' holds no run to resume", path_.string());
   check(resumed_ || request.overwrite || !there,
-        "'{}' holds a run already: --resume goes on with it, --overwrite starts anew", path_.string());
+        "'{}' already holds a run: --resume continues it, --overwrite replaces it", path_.string());
   manifest_ = Manifest::read(path_);
   check_ours();
   manifest_.settle_as_found(path_);
@@ -92,7 +92,7 @@ void RunFolder::check_run(const RunRequest& request) {
   std::vector<std::string> changes = settings_changed(recipe, request.settings, request.data);
   for (std::string& change : data_changed(manifest_.data, request.data)) changes.push_back(std::move(change));
   check(changes.empty(),
-        "'{}' is another run's: {}. --allow-changes goes on all the same; docs/reliability.md lists what may change "
+        "'{}' is another run's: {}. --allow-changes continues anyway; docs/reliability.md lists what may change "
         "without it",
         path_.string(), joined(changes, "; "));
 }

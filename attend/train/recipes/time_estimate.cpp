@@ -46,8 +46,8 @@ std::string time_text(const WorkOfRun& work, double seconds) {
   if (seconds <= 0) return "";
   if (work.minutes > 0) {
     const double limit = 60 * work.minutes, steps = static_cast<double>(work.steps) * limit / seconds;
-    return fmt::format("it {} for {}, roughly {} steps here", work.goes_on ? "goes on" : "trains", duration_text(limit),
-                       with_commas(std::max<std::int64_t>(1, std::llround(steps))));
+    return fmt::format("it {} for {}, roughly {} steps here", work.goes_on ? "continues" : "trains",
+                       duration_text(limit), with_commas(std::max<std::int64_t>(1, std::llround(steps))));
   }
   constexpr double kLong = 3600;
   const char* more = work.goes_on ? "more " : "";
@@ -57,7 +57,7 @@ std::string time_text(const WorkOfRun& work, double seconds) {
   return fmt::format(
       "warning: {} {}steps will take roughly {} here; fewer --steps, a smaller model or --device cuda take less. "
       "Ctrl-C "
-      "saves the run, --resume goes on with it",
+      "saves the run, --resume continues it",
       with_commas(work.steps), more, duration_text(seconds));
 }
 

@@ -115,7 +115,8 @@ class MpiWorld : public World {
                             : missing.size() == 1 ? fmt::format("rank {} of {} ranks does", missing[0], size_)
                                                   : fmt::format("ranks {} of {} do", joined(missing, ", "), size_);
     fail(
-        "{} not answer any more: rank {} waited {:.0f} s in {} (--timeout). What was saved is whole: --resume goes on "
+        "{} not answer any more: rank {} waited {:.0f} s in {} (--timeout). What was saved is whole: --resume "
+        "continues "
         "from there",
         who, rank_, waited, what);
   }

@@ -271,7 +271,7 @@ TEST_F(TrainCommand, ShippedRecipesNameTheirData) {
 
 TEST_F(TrainCommand, ARunIsNotOverwrittenByAccident) {
   ASSERT_EQ(run_attend(toy({"--steps", "3"})).code, 0);
-  expect_error(toy({"--steps", "3"}), "--resume goes on with it");
+  expect_error(toy({"--steps", "3"}), "--resume continues it");
   EXPECT_EQ(run_attend(toy({"--steps", "3", "--overwrite"})).code, 0);
   // Resuming with another model than the run's is refused, and the state stays.
   expect_error(toy({"--steps", "6", "--resume", "--final-norm"}), "final_norm is true, was false");
