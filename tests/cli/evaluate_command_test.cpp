@@ -115,7 +115,7 @@ TEST_F(Evaluate, HiddenWords) {
 }
 
 TEST_F(Evaluate, ModelsOfAnotherKindNameTheirCommand) {
-  expect_error({"evaluate", "--model", "no-such-model", "x"}, "shipped are bert, bert-sst2, dates");
+  expect_error({"evaluate", "--model", "no-such-model", "x"}, "the bundled ones are bert, bert-sst2, dates");
   expect_error({"classify", "--model", "vit-cifar1", "x.png"}, "did you mean 'vit-cifar10'?");
   expect_error({"fill", "--model", "en-fr"}, "use attend translate");
   expect_error({"generate", "--model", "bert"}, "use attend fill", "a\n");
