@@ -1,0 +1,48 @@
+// Parallel text as a stream: line n of one file is the translation of line n of the other. Files may be gzip.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "attend/text/text_reader.h"
+
+namespace attend::data {
+
+struct PairFiles {
+  std::filesystem::path source, target;
+};
+
+struct PairView {
+  std::string_view source, target;
+};
+
+class PairReader {
+ public:
+  explicit PairReader(PairFiles files);
+
+  // The next pair, valid until the next call; false at the end. Throws Error where one file ends before the other, and
+  // for a line of more than limits::kLongestLine bytes: such a file is not one sentence per line.
+  bool next(PairView& pair);
+  std::int64_t count() const { return count_; }  // pairs read so far
+
+ private:
+  class Side {
+   public:
+    explicit Side(const std::filesystem::path& path);
+    bool next(std::string_view& line);
+
+   private:
+    text::TextReader reader_;
+    std::string name_;
+    std::string_view block_;
+    std::int64_t line_ = 0;
+  };
+
+  PairFiles files_;
+  Side source_, target_;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace attend::data
