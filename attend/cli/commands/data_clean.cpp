@@ -7,7 +7,7 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDataCleanExamples = R"(
   attend data clean --source raw.en --target raw.fr --out-source clean.en --out-target clean.fr
   attend data clean --source raw.en.gz --target raw.fr.gz --out-source clean.en --out-target clean.fr --max-words 80 --report clean.json
   attend data clean --source raw.en --target raw.fr --out-source clean.en --out-target clean.fr --exclude newstest2014.en newstest2014.fr)";
@@ -50,7 +50,7 @@ void add_data_clean_command(Flags& data, const Streams& streams) {
       data, streams,
       {.name = "clean",
        .help = "Drop bad pairs from parallel text: wrong language, lengths, identical sides, test sentences.",
-       .examples = kExamples,
+       .examples = kDataCleanExamples,
        .notes = {"Kept pairs are normalised: Unicode NFC, single spaces, no control characters.",
                  "The two languages are recognised by letter trigrams that are counted in the files themselves, so no "
                  "list of languages is needed. Most pairs must be right.",

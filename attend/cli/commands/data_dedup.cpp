@@ -6,7 +6,7 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDataDedupExamples = R"(
   attend data dedup --source clean.en --target clean.fr --out-source unique.en --out-target unique.fr
   attend data dedup --source clean.en --target clean.fr --out-source unique.en --out-target unique.fr --exact # keep near-duplicates
   attend data dedup --source clean.en --target clean.fr --out-source unique.en --out-target unique.fr --by source # one translation for each sentence)";
@@ -49,7 +49,7 @@ void add_data_dedup_command(Flags& data, const Streams& streams) {
       data, streams,
       {.name = "dedup",
        .help = "Drop repeated and nearly repeated pairs from parallel text; the first one stays.",
-       .examples = kExamples,
+       .examples = kDataDedupExamples,
        .notes = {"Case, space and punctuation do not count. Near-duplicates share most word trigrams (MinHash); digits "
                  "are all alike there, so lines that differ only in their numbers are near-duplicates."}},
       [](Flags& flags, DataDedupOptions& options) {

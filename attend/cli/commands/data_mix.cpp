@@ -17,7 +17,7 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDataMixExamples = R"(
   attend data mix .data/parallel-en-fr --out-source train.en --out-target train.fr # all pairs of the folder, shuffled
   attend data mix .data/parallel-en-fr .data/tatoeba-en-fr/train --mix tatoeba-en-fr:2,hansard:0.5 --out-source train.en --out-target train.fr
   attend data mix .data/parallel-en-fr --exclude newstest2014.en newstest2014.fr --title-case 0.05 --out-source train.en --out-target train.fr
@@ -123,7 +123,7 @@ void add_data_mix_command(Flags& data, const Streams& streams) {
       data, streams,
       {.name = "mix",
        .help = "Mix parallel corpora with weights into one shuffled training set.",
-       .examples = kExamples,
+       .examples = kDataMixExamples,
        .notes = {"A corpus is a pair of files NAME.en and NAME.fr (--languages), given by that prefix, or every such "
                  "pair of a folder. Files called dev, valid, val or test are left out of a folder and named.",
                  "A corpus called train has the name of its folder. A weight of 2.5 takes each pair twice, and half of "

@@ -10,7 +10,7 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kExamples = R"(
+constexpr const char* kDataSplitExamples = R"(
   attend data split --source all.en --target all.fr --out split # split/train.en, train.fr, valid.en, ..
   attend data split --source all.de --target all.en --languages de-en --valid 1000 --test 3000 --out split)";
 
@@ -64,7 +64,7 @@ void add_data_split_command(Flags& data, const Streams& streams) {
       data, streams,
       {.name = "split",
        .help = "Split parallel text into training, validation and test sets that share no sentence.",
-       .examples = kExamples,
+       .examples = kDataSplitExamples,
        .notes = {"No line of the validation and test sets is on either side of a training pair, apart from case, space "
                  "and punctuation. The draw depends on the seed and the sentences, not on their order."}},
       [](Flags& flags, DataSplitOptions& options) {
