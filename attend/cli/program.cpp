@@ -18,6 +18,7 @@
 #include "attend/cli/commands/answer.h"
 #include "attend/cli/commands/classify.h"
 #include "attend/cli/commands/convert.h"
+#include "attend/cli/commands/data.h"
 #include "attend/cli/commands/demo.h"
 #include "attend/cli/commands/describe.h"
 #include "attend/cli/commands/detect.h"
@@ -90,6 +91,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   add_train_command(program, streams, args);
   add_evaluate_command(program, streams);
   add_score_command(program, streams);
+  add_data_command(program, streams);
   add_make_data_command(program, streams);
   add_train_tokenizer_command(program, streams);
   add_preprocess_command(program, streams);

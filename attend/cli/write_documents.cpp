@@ -56,23 +56,41 @@ void add_flags_of_tasks(HelpPage& page) {
 struct Documented {
   std::string name;
   HelpPage page;
+  std::vector<Documented> commands = {};  // of a group, "report" of "data"
 };
-std::vector<Documented> documented_commands() {
+std::vector<Documented> documented_commands(const std::vector<std::string>& group = {}) {
   std::vector<Documented> pages;
-  for (const HelpEntry& command : help_of({}).commands) {
-    pages.push_back({command.names[0], help_of({command.names[0]})});
-    if (pages.back().name == "train") add_flags_of_tasks(pages.back().page);
+  for (const HelpEntry& command : help_of(group).commands) {
+    std::vector<std::string> words = group;
+    words.push_back(command.names[0]);
+    pages.push_back({command.names[0], help_of(words)});
+    Documented& added = pages.back();
+    if (added.name == "train") add_flags_of_tasks(added.page);
+    if (added.page.commands.empty()) continue;
+    added.commands = documented_commands(words);
+    for (const Documented& one : added.commands)  // a shell completes those of all, whichever it is
+      for (const HelpEntry& flag : one.page.flags)
+        if (std::ranges::find(added.page.flags, flag.names, &HelpEntry::names) == added.page.flags.end())
+          added.page.flags.push_back(flag);
   }
   return pages;
 }
 
+std::string names_of(const std::vector<Documented>& commands) {
+  std::string names;
+  for (const Documented& command : commands) names += (names.empty() ? "" : " ") + command.name;
+  return names;
+}
+
 std::string bash_completions() {
-  std::string commands, cases;
-  for (const Documented& command : documented_commands()) {
+  std::string cases, groups;
+  const std::vector<Documented> commands = documented_commands();
+  for (const Documented& command : commands) {
     std::string flags;
     for (const HelpEntry& flag : command.page.flags)
       for (const std::string& name : flag.names) flags += (flags.empty() ? "" : " ") + name;
-    commands += (commands.empty() ? "" : " ") + command.name;
+    if (!command.commands.empty())
+      groups += fmt::format("    {}) words='{}' ;;\n", command.name, names_of(command.commands));
     cases += fmt::format("    {}) words='{}' ;;\n", command.name, flags);
   }
   return fmt::format(R"(# bash completion for attend, written by `attend completions bash`
@@ -83,6 +101,13 @@ _attend() {{
     COMPREPLY=($(compgen -W '{} help --help --version' -- "$current"))
     return
   fi
+  if ((COMP_CWORD == 2)) && [[ $current != -* ]]; then
+    case ${{COMP_WORDS[1]}} in
+{}    *) return ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    return
+  fi
   [[ $current == -* ]] || return  # files, by the shell itself
   case ${{COMP_WORDS[1]}} in
 {}  esac
@@ -90,7 +115,7 @@ _attend() {{
 }}
 complete -o default -F _attend attend
 )",
-                     commands, cases);
+                     names_of(commands), groups, cases);
 }
 
 // In single quotes, as shells write one inside of them.
@@ -105,7 +130,9 @@ std::string zsh_completions() {
   std::string commands, cases;
   for (const Documented& command : documented_commands()) {
     commands += fmt::format("    '{}:{}'\n", command.name, quoted(replaced(command.page.summary, ":", "\\:")));
-    cases += fmt::format("    {})\n      _arguments '*:file:_files'", command.name);
+    cases += fmt::format("    {})\n      _arguments", command.name);
+    if (!command.commands.empty()) cases += fmt::format(" '1:command:({})'", names_of(command.commands));
+    cases += " '*:file:_files'";
     for (const HelpEntry& flag : command.page.flags)
       for (const std::string& name : flag.names)
         cases +=
@@ -139,6 +166,9 @@ std::string fish_completions() {
   for (const Documented& command : documented_commands()) {
     text += fmt::format("complete -c attend -n __fish_use_subcommand -f -a {} -d '{}'\n", command.name,
                         escaped(command.page.summary));
+    for (const Documented& one : command.commands)
+      text += fmt::format("complete -c attend -n '__fish_seen_subcommand_from {}' -f -a {} -d '{}'\n", command.name,
+                          one.name, escaped(one.page.summary));
     for (const HelpEntry& flag : command.page.flags) {
       text += fmt::format("complete -c attend -n '__fish_seen_subcommand_from {}'", command.name);
       for (const std::string& name : flag.names)
@@ -208,9 +238,14 @@ void run_manual(const DocumentOptions& options, const Streams& streams) {
   }
   const std::filesystem::path folder = options.out;
   std::vector<std::pair<std::filesystem::path, std::string>> pages = {{folder / "attend.1", page}};
-  for (const Documented& command : documented_commands())
-    pages.emplace_back(folder / fmt::format("attend-{}.1", command.name),
-                       manual_page("attend-" + command.name, command.page));
+  const auto add = [&](const std::string& name, const HelpPage& one) {
+    pages.emplace_back(folder / (name + ".1"), manual_page(name, one));
+  };
+  for (const Documented& command : documented_commands()) {
+    const std::string name = "attend-" + command.name;
+    add(name, command.page);
+    for (const Documented& one : command.commands) add(name + "-" + one.name, one.page);
+  }
   write_pages(pages, streams);
 }
 

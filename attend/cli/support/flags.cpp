@@ -78,20 +78,17 @@ constexpr const char* type_name_of() {
   return std::is_floating_point_v<Number> ? "FLOAT" : "INT";
 }
 
-// The first word that no option of the command takes.
-[[noreturn]] void refuse_flag(const CLI::App& command, const std::string& program) {
-  std::string word;
-  for (const std::string& extra : command.remaining())
-    if (word.empty() || (extra.starts_with("-") && !word.starts_with("-"))) word = extra;
-  const std::string name = word.substr(0, word.find('='));
-  const std::string see = fmt::format("(see {} {} --help)", program, command.get_name());
-  if (!word.starts_with("-")) fail("{}: there is no place for '{}' {}", command.get_name(), word, see);
-  Words known;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
-  const std::string nearest = nearest_name(name, known);
-  fail("{}: there is no flag '{}'{} {}", command.get_name(), name,
-       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", see);
+// "train", or "data report" of a command in a group; "" of the program itself.
+std::string name_in_program(const CLI::App& app) {
+  if (!app.get_parent()) return "";
+  const std::string group = name_in_program(*app.get_parent());
+  return group.empty() ? app.get_name() : group + " " + app.get_name();
+}
+
+// The command that the words name, the innermost of a group; the program itself where they name none.
+const CLI::App& used_command(const CLI::App& app) {
+  const auto used = app.get_subcommands();
+  return used.empty() ? app : used_command(*used.back());
 }
 
 Words command_names(const CLI::App& app) {
@@ -99,6 +96,28 @@ Words command_names(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   return names;
+}
+
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word, const std::string& program) {
+  const std::string group = name_in_program(app), nearest = nearest_name(word, command_names(app));
+  fail("{}there is no command '{}'{} (see {}{} --help)", group.empty() ? "" : group + ": ", word,
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", program, group.empty() ? "" : " " + group);
+}
+
+// The first word that no option of the command takes.
+[[noreturn]] void refuse_flag(const CLI::App& command, const std::string& program) {
+  std::string word;
+  for (const std::string& extra : command.remaining())
+    if (word.empty() || (extra.starts_with("-") && !word.starts_with("-"))) word = extra;
+  const std::string name = word.substr(0, word.find('=')), whole = name_in_program(command);
+  const std::string see = fmt::format("(see {} {} --help)", program, whole);
+  if (!word.starts_with("-") && !command_names(command).empty()) refuse_command(command, word, program);
+  if (!word.starts_with("-")) fail("{}: there is no place for '{}' {}", whole, word, see);
+  Words known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+  const std::string nearest = nearest_name(name, known);
+  fail("{}: there is no flag '{}'{} {}", whole, name, nearest.empty() ? "" : "; did you mean '" + nearest + "'?", see);
 }
 
 std::string upper(std::string text) {
@@ -116,20 +135,14 @@ std::string as_clause(std::string text) {
 
 // The first thing a command cannot do without and was not given, with what it is.
 [[noreturn]] void refuse_missing(const CLI::App& command, const std::string& program) {
-  const std::string see = fmt::format("(see {} {} --help)", program, command.get_name());
+  const std::string whole = name_in_program(command), see = fmt::format("(see {} {} --help)", program, whole);
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_required() || option->count() > 0) continue;
     const std::string name = option->get_name(option->get_positional());
-    fail("{} needs {}: {} {}", command.get_name(), option->get_positional() ? upper(name) : name,
+    fail("{} needs {}: {} {}", whole, option->get_positional() ? upper(name) : name,
          as_clause(option->get_description()), see);
   }
-  fail("{}: something is missing {}", command.get_name(), see);
-}
-
-[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
-  const std::string nearest = nearest_name(word, command_names(app));
-  fail("there is no command '{}'{} (see {} --help)", word, nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
-       app.get_name());
+  fail("{}: something is missing {}", whole, see);
 }
 
 // "help" is --help, and "help demo" is "demo --help".
@@ -178,7 +191,8 @@ HelpPage page_of(const CLI::App& app, const HelpNotes& notes, const std::string&
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     page.commands.push_back(
         {.names = {command->get_name()}, .group = command->get_group(), .text = command->get_description()});
-  page.usage += page.commands.empty() ? " " + app.get_name() + " [OPTIONS]" : " COMMAND [OPTIONS]";
+  if (const std::string whole = name_in_program(app); !whole.empty()) page.usage += " " + whole;
+  page.usage += page.commands.empty() ? " [OPTIONS]" : " COMMAND [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       page.usage += usage_of(*option);
@@ -324,11 +338,17 @@ bool Flags::has(const std::string& name) const { return app_->get_option_no_thro
 
 Flags Flags::command(const CommandName& name, std::function<void()> run) {
   CLI::App* command = app_->add_subcommand(name.name, name.help);
-  command->group(notes_->group);
+  command->group(app_->get_parent() ? "Commands" : notes_->group);  // those of a group are under one heading
   command->callback(std::move(run));
   notes_->names[command] = name;
   if (CLI::Option* help = command->get_help_ptr()) help->group(standard_group("--help"));
   return Flags(*command, *notes_);
+}
+
+Flags Flags::command_group(const CommandName& name) {
+  Flags group = command(name, {});
+  group.app_->require_subcommand(0, 1);
+  return group;
 }
 
 void Flags::begin_group(const std::string& heading) { notes_->group = heading; }
@@ -352,26 +372,28 @@ void CommandLine::run(const std::vector<std::string>& given, std::ostream& out, 
   }
   const bool named = !words.empty() && !words.front().starts_with('-');
   const Words commands = command_names(*app_);
-  if (named && std::ranges::find(commands, words.front()) == commands.end()) refuse_command(*app_, words.front());
+  if (named && std::ranges::find(commands, words.front()) == commands.end())
+    refuse_command(*app_, words.front(), app_->get_name());
   const auto print_help = [&](const CLI::App& app) {
     out << help_text(page_of(app, *notes_, app_->get_name()), style);
   };
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
-    if (app_->get_subcommands().empty()) print_help(*app_);
+    if (const CLI::App& used = used_command(*app_); !command_names(used).empty()) print_help(used);
   } catch (const CLI::ParseError& error) {
-    const auto used = app_->get_subcommands();
+    const CLI::App& used = used_command(*app_);
     // --help and --version come as exceptions too, with exit code 0.
-    if (dynamic_cast<const CLI::CallForHelp*>(&error)) return print_help(used.empty() ? *app_ : *used.back());
+    if (dynamic_cast<const CLI::CallForHelp*>(&error)) return print_help(used);
     if (error.get_exit_code() == 0) {
       app_->exit(error, out, out);
       return;
     }
+    const std::string whole = name_in_program(used);
     const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
-    if (is(CLI::ExitCodes::ExtrasError) && !used.empty()) refuse_flag(*used.front(), app_->get_name());
+    if (is(CLI::ExitCodes::ExtrasError) && !whole.empty()) refuse_flag(used, app_->get_name());
     if (is(CLI::ExitCodes::ExtrasError)) fail("there is no flag '{}' (see {} --help)", words.front(), app_->get_name());
-    if (is(CLI::ExitCodes::RequiredError) && !used.empty()) refuse_missing(*used.front(), app_->get_name());
-    fail("{} (see {}{} --help)", error.what(), app_->get_name(), used.empty() ? "" : " " + used.front()->get_name());
+    if (is(CLI::ExitCodes::RequiredError) && !whole.empty()) refuse_missing(used, app_->get_name());
+    fail("{} (see {}{} --help)", error.what(), app_->get_name(), whole.empty() ? "" : " " + whole);
   }
 }
 

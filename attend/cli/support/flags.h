@@ -101,6 +101,9 @@ class Flags {
   bool has(const std::string& name) const;
   // A command with flags of its own; run is called once they are parsed.
   Flags command(const CommandName& name, std::function<void()> run);
+  // A command that is only the first word of others, "data" of "data report": command() of what it returns adds those.
+  // Named alone it prints its help.
+  Flags command_group(const CommandName& name);
   // The heading in --help of the commands that are added from here on.
   void begin_group(const std::string& heading);
 

@@ -30,11 +30,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool is_image(const fs::path& path) {
-  const std::string end = lower(path.extension().string());
-  return end == ".jpg" || end == ".jpeg" || end == ".png" || end == ".webp";
-}
-
 // Names of the folders in a folder, in order, without hidden ones.
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -57,7 +52,7 @@ std::vector<std::string> images_below(const fs::path& root, const std::string& f
   fs::recursive_directory_iterator entry(root / folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     std::error_code ignored;
-    if (!is_image(entry->path()) || !entry->is_regular_file(ignored)) continue;
+    if (!is_image_name(entry->path()) || !entry->is_regular_file(ignored)) continue;
     files.push_back(entry->path().lexically_relative(root).string());
     check(static_cast<std::int64_t>(files.size()) <= limits::kMostImages, "{}: more than {} images", root.string(),
           limits::kMostImages);
@@ -128,6 +123,11 @@ std::string column_named(const Row& header, const std::vector<std::string>& colu
 }
 
 }  // namespace
+
+bool is_image_name(const fs::path& path) {
+  const std::string end = lower(path.extension().string());
+  return end == ".jpg" || end == ".jpeg" || end == ".png" || end == ".webp";
+}
 
 LabelledImages::LabelledImages(const fs::path& path, const LabelledImagesOptions& options) {
   check(path_exists(path), "{}: there is no such file or folder", path.string());

@@ -21,6 +21,9 @@
 
 namespace attend::data {
 
+// By the end of its name: .jpg, .jpeg, .png or .webp, in any case.
+bool is_image_name(const std::filesystem::path& path);
+
 struct LabelledImagesOptions {
   // The classes of the set that is learned from, for one to validate with: another class is an Error. Empty: its own.
   std::vector<std::string> classes = {};

@@ -182,6 +182,13 @@ std::string BadRows::text() const {
   return text;
 }
 
+std::string cell_text(const Row& row, const std::string& column) {
+  const auto found = row.cells.find(column);
+  if (found == row.cells.end()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  return found->is_number() || found->is_boolean() ? found->dump() : "";
+}
+
 Table parse_table(std::string_view text, const std::string& path, const TableOptions& options) {
   Table table;
   table.path = path;

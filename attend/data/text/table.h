@@ -51,4 +51,7 @@ struct TableOptions {
 // names a column twice, and a quote that is never closed.
 Table parse_table(std::string_view text, const std::string& path, const TableOptions& options);
 
+// A cell as text: strings as they are, numbers as they are written; "" where there is none.
+std::string cell_text(const Row& row, const std::string& column);
+
 }  // namespace attend::data
