@@ -96,25 +96,31 @@ std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, Target
   return std::make_unique<ClassifierHead>(config);
 }
 
+using catalogue::Family;
+
+// The families whose models take a head for labels, tags or answers.
+struct FamilyHead {
+  Family family;
+  std::unique_ptr<Head> (*make)(const catalogue::ModelConfig& model, TargetKind kind,
+                                const std::optional<NewHead>& change) = nullptr;
+};
+constexpr catalogue::FamilyTable<FamilyHead> kFamilyHeads({{Family::bert, make_bert_head},
+                                                           {Family::gpt2, make_gpt2_head},
+                                                           {Family::marian},
+                                                           {Family::seq2seq},
+                                                           {Family::images},
+                                                           {Family::detr},
+                                                           {Family::captions},
+                                                           {Family::sagan}});
+
 }  // namespace
 
 std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind kind,
                                 const std::optional<NewHead>& change) {
-  switch (model.entry->family) {
-    case catalogue::Family::bert:
-      return make_bert_head(model, kind, change);
-    case catalogue::Family::gpt2:
-      return make_gpt2_head(model, kind, change);
-    case catalogue::Family::marian:
-    case catalogue::Family::seq2seq:
-    case catalogue::Family::images:
-    case catalogue::Family::detr:
-    case catalogue::Family::captions:
-    case catalogue::Family::sagan:
-      break;
-  }
-  fail("{}: a {} is for {} and takes no head for labels, tags or answers", model.path, model.entry->type,
-       name_of(model.task));
+  const auto make = kFamilyHeads[model.entry->family].make;
+  check(make != nullptr, "{}: a {} is for {} and takes no head for labels, tags or answers", model.path,
+        model.entry->type, name_of(model.task));
+  return make(model, kind, change);
 }
 
 }  // namespace attend::tasks

@@ -15,6 +15,7 @@
 #include "attend/look/api/api.h"
 #include "attend/look/api/export.h"
 #include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/open.h"
 #include "attend/look/inspect/source_lines.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
