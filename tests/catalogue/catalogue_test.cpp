@@ -21,11 +21,7 @@ namespace {
 using catalogue::Task;
 
 const std::string kData = "tests/fixtures/data/";
-const std::string kAllTypes =
-    "known are bert, roberta, xlm-roberta, mpnet, distilbert, longformer, gpt2, marian, transformer, rnn, vit, deit, "
-    "vit_conv, swin, mvit, "
-    "resnet, "
-    "detr";
+const std::string kAllTypes = "known are " + catalogue::types_of();
 
 std::string message_of(const std::function<void()>& run) {
   try {

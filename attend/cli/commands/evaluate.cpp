@@ -10,6 +10,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/evaluation.h"
 #include "attend/cli/support/model_flag.h"
+#include "attend/tasks/labelled_tasks.h"
 
 namespace attend::cli {
 
@@ -28,6 +29,7 @@ constexpr const char* kEvaluateExamples = R"(
 
 Evaluation evaluated(const EvaluatedModel& model) {
   using catalogue::Task;
+  if (tasks::labelled_task(model.config.task)) return evaluate_texts(model);
   switch (model.config.task) {
     case Task::translate:
       return evaluate_translation(model);
@@ -35,10 +37,6 @@ Evaluation evaluated(const EvaluatedModel& model) {
       return evaluate_language_model(model);
     case Task::fill:
       return evaluate_masked(model);
-    case Task::classify:
-    case Task::tag:
-    case Task::answer:
-      return evaluate_texts(model);
     case Task::classify_images:
       return evaluate_images(model);
     case Task::detect:
