@@ -115,8 +115,9 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
             .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
         flags.add("--header,!--no-header", options.texts.header,
                   "The first row of csv and tsv files names the columns.");
-        flags.add("--images", options.images,
-                  "Detection and captioning: folder of the images, if not next to the file.");
+        flags
+            .add("--images", options.images, "Detection and captioning: folder of the images, if not next to the file.")
+            .takes("FOLDER");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

@@ -109,6 +109,13 @@ std::string group_of(std::string_view field) {
   return "Training";
 }
 
+// What --help calls the value of a field, where its flag takes something else in other commands.
+std::string value_of(std::string_view field) {
+  if (field == "model") return "NAME";
+  if (field == "text") return "FILE";
+  return field == "out" || field == "images" ? "FOLDER" : "";
+}
+
 enum class Shown { no, yes };
 
 // The fields of a recipe, each under the heading it belongs to.
@@ -119,7 +126,7 @@ void add_recipe_flags(Flags& flags, Settings defaults, Json& given, Shown shown,
     const bool hidden = shown == Shown::no || is_fixed<Settings>(name);
     if constexpr (!fields::ListOfSettings<T>)
       add_field_flag(flags, name, value, help, given,
-                     {.group = hidden ? "" : group_of(name), .show_defaults = show_defaults});
+                     {.group = hidden ? "" : group_of(name), .show_defaults = show_defaults, .value = value_of(name)});
   });
 }
 
