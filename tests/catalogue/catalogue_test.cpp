@@ -170,19 +170,18 @@ TEST(Catalogue, HeadsAreThoseOfTheFamily) {
   folder.set("architectures", Json::array({"GPT2ForSequenceClassification"}));
   folder.set("id2label", {{"0", "bad"}, {"1", "good"}, {"2", "fair"}});
   const catalogue::ModelConfig model = catalogue::read_config(folder.path());
-  const auto head = tasks::make_head(model, tasks::TargetKind::label);
+  const auto head = tasks::make_head(model, Task::classify);
   EXPECT_EQ(head->labels(), (std::vector<std::string>{"bad", "good", "fair"}));
   EXPECT_EQ(head->texts().longest, model.json["n_positions"].get<std::int64_t>());
   EXPECT_EQ(head->texts().types, 0);
   EXPECT_EQ(head->config()["architectures"][0], "GPT2ForSequenceClassification");
-  EXPECT_NE(message_of([&] { tasks::make_head(model, tasks::TargetKind::tags); }).find("only a head for labels"),
-            std::string::npos);
+  EXPECT_NE(message_of([&] { tasks::make_head(model, Task::tag); }).find("only a head for labels"), std::string::npos);
   EXPECT_NE(message_of([&] {
-              tasks::make_head(catalogue::read_config("models/en-fr"), tasks::TargetKind::label);
+              tasks::make_head(catalogue::read_config("models/en-fr"), Task::classify);
             }).find("a transformer is for translate and takes no head"),
             std::string::npos);
 
-  const auto roberta = tasks::make_head(catalogue::read_config(kData + "roberta_classify"), tasks::TargetKind::label);
+  const auto roberta = tasks::make_head(catalogue::read_config(kData + "roberta_classify"), Task::classify);
   const catalogue::ModelConfig config = catalogue::read_config(kData + "roberta_classify");
   const auto pad = config.json["pad_token_id"].get<std::int64_t>();
   EXPECT_EQ(roberta->texts().first_position, pad + 1);

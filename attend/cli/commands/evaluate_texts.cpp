@@ -60,7 +60,7 @@ Evaluation evaluate_texts(const EvaluatedModel& model) {
   reading.labelling = task.labelling;
   const data::LabelledFile file = data::read_labelled(model.options.data[0], reading);
   if (file.bad.count() > 0) model.streams.err << fmt::format("attend: {}: {}\n", file.path, file.bad.text());
-  const auto head = tasks::make_head(model.config, task.kind);
+  const auto head = tasks::make_head(model.config, task.task);
   const TargetKind kind = task.kind_for(head->regression());
   const tasks::EncoderReader reader(model.options.model, "evaluate", head->texts());
   nn::Parameters parameters(model.backend, head->parameters(),

@@ -80,9 +80,10 @@ class HeadJob : public JobOf<HeadTask> {
         validation_file_(read_texts(given, given.valid, run.options.messages)) {
     if (!given.test.empty()) test_file_ = read_texts(given, given.test, run.options.messages);
     labels_ = labels_for(given, training_file_, start_);
-    head_ = tasks::make_head(
-        start_, kind_,
-        tasks::NewHead{.labels = given.label_names.empty() ? labels_ : given.label_names, .dropout = given.dropout});
+    head_ = tasks::make_head(start_, task_of(given).task,
+                             tasks::NewHead{.labels = given.label_names.empty() ? labels_ : given.label_names,
+                                            .regression = given.regression,
+                                            .dropout = given.dropout});
     Json config = head_->config();
     config["dtype"] = run.dtype == DType::bf16 ? "bfloat16" : "float32";
     if (!run.folder.resumed()) copy_tokenizer(run.from, run.folder.prepared());
