@@ -9,9 +9,9 @@
 #include "attend/base/files.h"
 #include "attend/data/synthetic/scenes_folder.h"
 #include "attend/tasks/labelled_tasks.h"
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_images.h"
-#include "tests/train/recipes/toy_labels.h"
+#include "tests/train/recipes/heads/toy_labels.h"
+#include "tests/train/recipes/images/toy_images.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 
