@@ -37,9 +37,8 @@ BertFamily family_named(const Json& json, std::string_view what) {
        found == json.end() ? "missing" : found->dump());
 }
 
-bool has_labels(const std::string& architecture) {
-  return architecture.ends_with("ForSequenceClassification") || architecture.ends_with("ForTokenClassification");
-}
+// transformers names heads with labels so: ForSequenceClassification, ForTokenClassification.
+bool has_labels(const std::string& architecture) { return architecture.ends_with("Classification"); }
 
 // Lists of the global tokens that a Longformer chooses by itself. When these are only the first tokens of padded texts,
 // the result is empty, because the attention kernels handle that case without lists.
