@@ -60,6 +60,20 @@ TEST(Catalogue, KnowsWhatAFolderIsFor) {
   }
 }
 
+// Older folders say neither what they are nor which head they have: the names of their tensors do.
+TEST(Catalogue, TensorNamesTellWhatAConfigDoesNot) {
+  for (const Known& known : kKnown) {
+    const bool unnamed = known.task == Task::embed;  // a body alone has no prefix
+    if (known.task == Task::translate) continue;
+    const ChangedFolder folder(known.folder);
+    folder.set("architectures", nullptr);
+    if (!unnamed) folder.set("model_type", nullptr);
+    const catalogue::ModelConfig model = catalogue::read_config(folder.path());
+    EXPECT_EQ(model.entry->type, known.type) << known.folder;
+    EXPECT_EQ(name_of(model.task), name_of(known.task)) << known.folder;
+  }
+}
+
 // Whatever head it has, a model of BERT's family embeds and GPT-2 generates.
 TEST(Catalogue, AModelDoesWhatItsBodyDoes) {
   EXPECT_NO_THROW(catalogue::read_config(kData + "bert_tag", Task::embed));
