@@ -8,16 +8,22 @@
 #include "attend/train/recipes/images/image_recipe.h"
 #include "attend/train/recipes/language_model/language_recipe.h"
 #include "attend/train/recipes/masked_lm/masked_recipe.h"
+#include "attend/train/recipes/trainings.h"
 #include "attend/train/recipes/translation/translation_recipe.h"
 #include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Target kTarget = {
-    .file = "recipe.json",
-    .schema =
-        R"({"task": ["translation", "language-model", "masked-lm", "classify", "tag", "answer", "classify-images", "describe",
-      "detect", "draw"], "out": ["x"],
+namespace {
+
+std::string task_names() {
+  Json names = Json::array();
+  for (const train::TrainedTask& task : train::trained_tasks()) names.push_back(std::string(task.name));
+  return names.dump();
+}
+
+const std::string kSchema = "{\"task\": " + task_names() +
+                            R"(, "out": ["x"],
       "model": ["transformer", "rnn-attention", "rnn-plain", "bert", "roberta", "vit", "vit_conv", "swin", "mvit", "resnet"],
       "preset": ["tiny", "small", "base", "big", "x"],
       "schedule": ["inverse-square-root", "cosine", "linear", "x"], "dtype": ["auto", "f32", "bf16", "bf16x3", "fp8"],
@@ -41,7 +47,11 @@ const Target kTarget = {
       "encoder": ["", "x"], "encoder_rate": [0, 1, -1], "least_count": [0, 5], "score_images": [0, -1], "train_names": ["x"],
       "images": ["x"], "backbone": ["", "x"], "backbone_rate": [-1, 0, -2], "queries": [0, 4, 25], "norms": ["auto", "live", "frozen"],
       "auxiliary": [true, false], "copy_paste": [0, 3], "crop_chance": [0.5, 2], "judge": ["", "x"], "attention_stage": [0, 1, 9],
-      "discriminator_rate": [0, 4e-4], "discriminator_turns": [0, 2], "drawings": [1, 2]})"};
+      "discriminator_rate": [0, 4e-4], "discriminator_turns": [0, 2], "drawings": [1, 2]})";
+
+}  // namespace
+
+const Target kTarget = {.file = "recipe.json", .schema = kSchema.c_str()};
 
 namespace {
 

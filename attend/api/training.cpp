@@ -3,7 +3,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
@@ -15,22 +14,11 @@ namespace {
 
 train::Training training_of(const Json& settings) {
   check(settings.is_object(), "settings: expected a JSON object");
-  const Json named = settings.contains("task") ? settings["task"] : Json("translation");
+  const Json named = settings.contains("task") ? settings["task"] : Json(std::string(train::trained_tasks()[0].name));
   check(named.is_string(), "settings: 'task' is {}, but must be a name", named.dump());
   const std::string task = named.get<std::string>();
-  const std::pair<std::string_view, train::Training (*)(const Json&, std::string_view)> known[] = {
-      {"translation", train::translation_training},
-      {"language-model", train::language_training},
-      {"masked-lm", train::masked_training},
-      {"classify", train::head_training},
-      {"tag", train::head_training},
-      {"answer", train::head_training},
-      {"classify-images", train::image_training},
-      {"describe", train::caption_training},
-      {"detect", train::detect_training},
-      {"draw", train::draw_training}};
-  for (const auto& [name, make] : known)
-    if (name == task) return make(settings, "settings");
+  for (const train::TrainedTask& known : train::trained_tasks())
+    if (known.name == task) return known.training(settings, "settings");
   fail("settings: 'task' is '{}', which attend train does not know", task);
 }
 

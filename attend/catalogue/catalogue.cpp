@@ -12,6 +12,7 @@
 #include "attend/catalogue/captioners.h"
 #include "attend/catalogue/detr_names.h"
 #include "attend/catalogue/incomplete_config.h"
+#include "attend/catalogue/input_summary.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -45,6 +46,7 @@ constexpr Entry bert(models::BertFamily family) {
           .body = Task::embed,
           .heads = kBertHeads,
           .prefix = models::prefix_of(family),
+          .known_by = {models::prefix_of(family)},
           .check = [](const Json& config, std::string_view what) { models::bert_config(config, what); }};
 }
 
@@ -57,6 +59,7 @@ constexpr Entry gpt2(std::string_view type) {
           .heads = kGPT2Heads,
           .prefix = models::kGPT2Prefix,
           .input_major = ".c_",
+          .known_by = {"transformer.h", "h.0.attn.c_attn"},
           .check = [](const Json& config, std::string_view what) { models::gpt2_config(config, what); }};
 }
 
@@ -71,6 +74,7 @@ constexpr Entry marian(std::string_view type) {
   return {.type = type,
           .family = Family::marian,
           .body = Task::translate,
+          .generation_config = true,
           .check = [](const Json& config, std::string_view what) { marian_config(config, what); },
           .translator = {make_marian, load_marian_weights, start_of_marian}};
 }
@@ -78,15 +82,22 @@ constexpr Entry marian(std::string_view type) {
 constexpr Head kImageHeads[] = {{"ForImageClassification", Task::classify_images},
                                 {"ForImageClassificationWithTeacher", Task::classify_images}};
 
-// Config from json by read, model from config. Where the body's names have no prefix, those of the head have one.
+// Config from json by read, model from config.
+struct ImageNames {
+  bool free_size = false;
+  std::string_view head = {};  // of the head, where the body's names have no prefix
+};
 template <class Model, auto read>
-constexpr Entry images(std::string_view type, std::string_view head = {}) {
+constexpr Entry images(std::string_view type, ImageNames names = {}) {
   return {.type = type,
           .family = Family::images,
           .body = Task::embed_images,
           .heads = kImageHeads,
-          .prefix = head.empty() ? type : std::string_view(),
-          .head = head,
+          .prefix = names.head.empty() ? type : std::string_view(),
+          .head = names.head,
+          .known_by = {names.head.empty() ? type : std::string_view()},
+          .input = {"images", image_input},
+          .free_size = names.free_size,
           .check = [](const Json& config, std::string_view what) { read(config, what); },
           .make_image_model = [](const Json& config, std::string_view what) -> std::unique_ptr<models::ImageModel> {
             return std::make_unique<Model>(read(config, what));
@@ -101,6 +112,9 @@ constexpr Entry detr(std::string_view type) {
           .body = Task::detect,
           .heads = kDetrHeads,
           .prefix = "model",
+          .known_by = {"model.backbone"},
+          .spelling = detr_spelling,
+          .input = {"images", detection_input},
           .check = [](const Json& config, std::string_view what) { models::detr_config(config, what); }};
 }
 
@@ -110,6 +124,7 @@ constexpr Entry captioner(std::string_view type) {
           .family = Family::captions,
           .body = Task::describe,
           .input_major = ".c_",
+          .generation_config = make != make_own_captioner,  // ours has none
           .check = [](const Json& config, std::string_view what) { make(config, what); },
           .make_captioner = make};
 }
@@ -118,6 +133,7 @@ constexpr Entry sagan(std::string_view type) {
   return {.type = type,
           .family = Family::sagan,
           .body = Task::draw,
+          .input = {"drawings", generator_input},
           .check = [](const Json& config, std::string_view what) { models::sagan_config(config, what); }};
 }
 
@@ -161,22 +177,14 @@ constexpr Entry kEntries[] = {
     images<models::ViTClassifier, models::vit_config>("vit"),
     images<models::ViTClassifier, models::vit_config>("deit"),
     images<models::ViTClassifier, models::vit_config>("vit_conv"),
-    images<models::SwinClassifier, models::swin_config>("swin"),
-    images<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
-    images<models::ResNetClassifier, models::resnet_config>("resnet"),
+    images<models::SwinClassifier, models::swin_config>("swin", {.free_size = true}),
+    images<models::MViTClassifier, models::mvit_config>("mvit", {.head = models::MViT::kHead}),
+    images<models::ResNetClassifier, models::resnet_config>("resnet", {.free_size = true}),
     detr("detr"),
     captioner<make_own_captioner>("captioner"),
     captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),
     sagan("sagan"),
 };
-
-// The types of all entries, or of those that do a task.
-std::string types_of(std::optional<Task> body = {}) {
-  std::vector<std::string_view> types;
-  for (const Entry& entry : kEntries)
-    if (!body || entry.body == *body) types.push_back(entry.type);
-  return joined(types, ", ");
-}
 
 Task task_of(const Entry& entry, const std::string& architecture) {
   const auto head =
@@ -187,6 +195,13 @@ Task task_of(const Entry& entry, const std::string& architecture) {
 }  // namespace
 
 std::span<const Entry> entries() { return kEntries; }
+
+std::string types_of(std::optional<Task> body) {
+  std::vector<std::string_view> types;
+  for (const Entry& entry : kEntries)
+    if (!body || entry.body == *body) types.push_back(entry.type);
+  return joined(types, ", ");
+}
 
 const Entry* find(const Json& config) {
   const Json* type = config.is_object() ? config.find("model_type") : config.end();
@@ -252,7 +267,7 @@ checkpoint::HuggingFaceOptions load_options(const ModelConfig& model, const chec
   checkpoint::HuggingFaceOptions options{.prefix = std::string(model.entry->prefix),
                                          .head = std::string(model.entry->head)};
   if (model.timm) options.spelling = timm_spelling(model.entry->type, files);
-  if (model.entry->family == Family::detr) options.spelling = detr_spelling(files);
+  if (model.entry->spelling) options.spelling = model.entry->spelling(files);
   return options;
 }
 

@@ -1,12 +1,12 @@
 // The one table of models: what a config.json describes, and which command it is for. A new model is a file in
-// attend/models, a line of the table in catalogue.cpp, and a case in attend/verify; where it is computed like none
-// before it, also a Family and what the rooms above (tasks/head.cpp, look/inspect/open.cpp, verify/verify.cpp) do with
-// that.
+// attend/models and a row of the table in catalogue.cpp. If no existing code can compute it, it is also a new Family,
+// with a row in each table that family.h lists.
 //
 //   const catalogue::ModelConfig model = catalogue::read_config("models/bert", catalogue::Task::fill);
 //   model.entry->type, model.architecture, model.task     // "bert", "BertForMaskedLM", Task::fill
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,6 +16,8 @@
 #include <string_view>
 
 #include "attend/base/json.h"
+#include "attend/catalogue/family.h"
+#include "attend/catalogue/spelling.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/tensor_file.h"
 #include "attend/models/captioner.h"
@@ -47,9 +49,6 @@ constexpr std::string_view name_of(Task task) {
   return kNames[static_cast<int>(task)];
 }
 
-// Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, images, detr, captions, sagan };
-
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {
   std::string_view ending;
@@ -65,6 +64,12 @@ struct TranslatorParts {
                                        std::string_view what) = nullptr;
 };
 
+// The line of `attend info` about a model's input. Without a summary its tokenizer says it.
+struct Input {
+  std::string_view name = "tokenizer";
+  std::string (*summary)(const Json& config, std::string_view what) = nullptr;
+};
+
 struct Entry {
   std::string_view type;  // "model_type" of config.json
   Family family;
@@ -73,6 +78,13 @@ struct Entry {
   std::string_view prefix = {};       // of the body's names in the file of a model with a head
   std::string_view head = {};         // of the head's names, where the body's have no prefix
   std::string_view input_major = {};  // matrices with this in their names are stored [in, out], all others [out, in]
+  // How names of tensors begin, before a dot, by which a file tells its type where config.json does not.
+  std::array<std::string_view, 2> known_by = {};
+  // Names in files of other ages; null: there are none.
+  Spelling (*spelling)(const checkpoint::TensorFiles& files) = nullptr;
+  Input input = {};
+  bool generation_config = false;  // generation_config.json of its folder says how to search
+  bool free_size = false;          // no weight depends on the size of the images
   // Throws Error for a config that the model here cannot be.
   void (*check)(const Json& config, std::string_view what);
   TranslatorParts translator = {};  // of one that translates
@@ -84,6 +96,8 @@ struct Entry {
 
 // All there are, in the order in which messages name them.
 std::span<const Entry> entries();
+// "bert, roberta, ..": the types of all, or of those whose body does a task.
+std::string types_of(std::optional<Task> body = {});
 
 // Of the "model_type" of a config; null for one that is not in the table, or no config at all.
 const Entry* find(const Json& config);

@@ -3,7 +3,7 @@
 // wrapper (TimmBackbone), and a detector that is part of a model for segmentation, of which the boxes are read.
 #pragma once
 
-#include "attend/catalogue/timm.h"
+#include "attend/catalogue/spelling.h"
 #include "attend/checkpoint/hugging_face.h"
 
 namespace attend::catalogue {

@@ -11,11 +11,11 @@
 //   resnet{18,26,34,50,101,152,200}                           our resnet
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "attend/base/json.h"
+#include "attend/catalogue/spelling.h"
 #include "attend/checkpoint/hugging_face.h"
 
 namespace attend::catalogue {
@@ -27,7 +27,6 @@ bool is_timm(const Json& config);
 Json timm_config(const Json& config, const checkpoint::TensorFiles& files, std::string_view what);
 
 // timm's name of a parameter of ours, for a model of this type ("vit", "swin", ..).
-using Spelling = std::function<std::string(const std::string& name)>;
 Spelling timm_spelling(std::string_view type, const checkpoint::TensorFiles& files);
 
 }  // namespace attend::catalogue

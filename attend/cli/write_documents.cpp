@@ -274,7 +274,7 @@ void add_manual_command(Flags& program, const Streams& streams) {
   attend manual | man -l -           # show the manual page
   attend manual --out share/man/man1 # write attend.1, attend-train.1, ...)"},
       [](Flags& flags, DocumentOptions& options) {
-        flags.add("--out", options.out, "Folder for attend.1, attend-train.1, ...");
+        flags.add("--out", options.out, "Folder for attend.1, attend-train.1, ...").takes("FOLDER");
       },
       run_manual);
 }

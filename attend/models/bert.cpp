@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
@@ -25,16 +28,17 @@ nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_
 
 BertFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer,
-                            BertFamily::xlm_roberta, BertFamily::mpnet})
-    if (found != json.end() && *found == name_of(family)) return family;
-  fail("{}: 'model_type' must be bert, roberta, xlm-roberta, mpnet, distilbert or longformer, not {}", what,
+  std::vector<std::string_view> types;
+  for (const BertNames& names : kBertNames) {
+    if (found != json.end() && *found == names.type) return names.family;
+    types.emplace_back(names.type);
+  }
+  fail("{}: 'model_type' must be one of {}, not {}", what, joined(types, ", "),
        found == json.end() ? "missing" : found->dump());
 }
 
-bool has_labels(const std::string& architecture) {
-  return architecture.ends_with("ForSequenceClassification") || architecture.ends_with("ForTokenClassification");
-}
+// transformers names heads with labels so: ForSequenceClassification, ForTokenClassification.
+bool has_labels(const std::string& architecture) { return architecture.ends_with("Classification"); }
 
 // Lists of the global tokens that a Longformer chooses by itself. When these are only the first tokens of padded texts,
 // the result is empty, because the attention kernels handle that case without lists.

@@ -30,14 +30,22 @@
 namespace attend::models {
 
 enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer, xlm_roberta, mpnet };
-constexpr const char* name_of(BertFamily family) {
-  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer", "xlm-roberta", "mpnet"};
-  return kNames[static_cast<int>(family)];
-}
-// In the file of a model with a head, the body's parameter names begin with this.
-constexpr const char* prefix_of(BertFamily family) {
-  return name_of(family == BertFamily::xlm_roberta ? BertFamily::roberta : family);
-}
+struct BertNames {
+  BertFamily family;
+  const char* type;        // "model_type" of config.json
+  const char* class_name;  // transformers' classes begin with it: "BertForMaskedLM"
+  const char* prefix;      // in the file of a model with a head, the body's parameter names begin with it
+};
+inline constexpr BertNames kBertNames[] = {  // in the order of the enum
+    {BertFamily::bert, "bert", "Bert", "bert"},
+    {BertFamily::roberta, "roberta", "Roberta", "roberta"},
+    {BertFamily::distilbert, "distilbert", "DistilBert", "distilbert"},
+    {BertFamily::longformer, "longformer", "Longformer", "longformer"},
+    {BertFamily::xlm_roberta, "xlm-roberta", "XLMRoberta", "roberta"},
+    {BertFamily::mpnet, "mpnet", "MPNet", "mpnet"}};
+constexpr const BertNames& names_of(BertFamily family) { return kBertNames[static_cast<int>(family)]; }
+constexpr const char* name_of(BertFamily family) { return names_of(family).type; }
+constexpr const char* prefix_of(BertFamily family) { return names_of(family).prefix; }
 
 struct BertConfig {
   BertFamily family = BertFamily::bert;
@@ -99,8 +107,8 @@ struct BertConfig {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const BertConfig& config, std::string_view what);
 
-// From a config.json whose model_type is "bert", "roberta", "xlm-roberta", "mpnet", "distilbert" or "longformer", and
-// back. Throws Error for settings that this implementation does not support.
+// From a config.json whose model_type is one of kBertNames, and back. Throws Error for settings that this
+// implementation does not support.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 

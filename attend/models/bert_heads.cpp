@@ -19,8 +19,7 @@ nn::LinearConfig linear(const BertConfig& config) {
 
 // transformers names a class for each family and task: "BertForMaskedLM", "RobertaForMaskedLM" and so on.
 BertConfig config_for(BertConfig config, const char* task) {
-  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer", "XLMRoberta", "MPNet"};
-  config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
+  config.architecture = std::string(names_of(config.family).class_name) + "For" + task;
   return config;
 }
 Json json_of(const BertConfig& config, const char* task) { return bert_json(config_for(config, task)); }

@@ -13,7 +13,7 @@ Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, co
 Classifier::Classifier(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                        const nn::ModelFormat& format)
     : backend_(backend),
-      head_(make_head(config, TargetKind::label)),
+      head_(make_head(config, catalogue::Task::classify)),
       reader_(folder, "classify", head_->texts()),
       parameters_(backend, head_->parameters(), checkpoint::run_options(folder, format)) {
   checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters_,

@@ -158,10 +158,9 @@ std::vector<Description> Describer::describe(const Tensor& pixels, const Describ
 }
 
 namespace {
-// A folder of transformers says how it is searched; one of ours says nothing.
 Describer::Tokens with_search(Describer::Tokens tokens, const std::filesystem::path& folder,
                               const catalogue::ModelConfig& config, std::int64_t vocabulary) {
-  if (config.entry->type != "vision-encoder-decoder") return tokens;
+  if (!config.entry->generation_config) return tokens;
   tokens.search = search_defaults(folder, config.json, vocabulary);
   constexpr std::int64_t kUsual = 20;  // of transformers' generate()
   if (tokens.search.max_length == 0) tokens.search.max_length = kUsual;

@@ -5,6 +5,8 @@
 
 namespace attend::tasks {
 
+using catalogue::Task;
+
 namespace {
 
 template <class Model>
@@ -65,9 +67,10 @@ class GPT2Head : public Head {
   models::GPT2Classifier model_;
 };
 
-std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, TargetKind kind,
+std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, Task task,
                                      const std::optional<NewHead>& change) {
-  check(kind == TargetKind::label, "{}: of GPT-2 there is only a head for labels", model.path);
+  check(task == Task::classify && !(change && change->regression), "{}: of GPT-2 there is only a head for labels",
+        model.path);
   models::GPT2Config config = models::gpt2_config(model.json, model.path);
   if (change) {
     config.labels = change->labels, config.problem = models::ProblemType::single_label;
@@ -77,44 +80,49 @@ std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, Target
   return std::make_unique<GPT2Head>(config);
 }
 
-std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, TargetKind kind,
+std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, Task task,
                                      const std::optional<NewHead>& change) {
   models::BertConfig config = models::bert_config(model.json, model.path);
   if (change) {
     config.labels = change->labels;
-    config.problem = kind == TargetKind::number ? models::ProblemType::regression : models::ProblemType::single_label;
+    config.problem = change->regression ? models::ProblemType::regression : models::ProblemType::single_label;
     // As in transformers: only who gives a text one label makes the first token global without being told.
     if (config.family == models::BertFamily::longformer && !model.json.contains("global_tokens"))
-      config.window.global_tokens = kind == TargetKind::label || kind == TargetKind::number ? 1 : 0;
+      config.window.global_tokens = task == Task::classify ? 1 : 0;
     if (change->dropout >= 0) {
       config.dropout = config.attention_dropout = change->dropout;
       if (config.head_dropout >= 0) config.head_dropout = change->dropout;
     }
   }
-  if (kind == TargetKind::tags) return std::make_unique<TokenHead<models::TokenTagger>>(config);
-  if (kind == TargetKind::span) return std::make_unique<TokenHead<models::QuestionAnswerer>>(config);
+  if (task == Task::tag) return std::make_unique<TokenHead<models::TokenTagger>>(config);
+  if (task == Task::answer) return std::make_unique<TokenHead<models::QuestionAnswerer>>(config);
   return std::make_unique<ClassifierHead>(config);
 }
 
+using catalogue::Family;
+
+// The families whose models take a head for labels, tags or answers.
+struct FamilyHead {
+  Family family;
+  std::unique_ptr<Head> (*make)(const catalogue::ModelConfig& model, Task task,
+                                const std::optional<NewHead>& change) = nullptr;
+};
+constexpr catalogue::FamilyTable<FamilyHead> kFamilyHeads({{Family::bert, make_bert_head},
+                                                           {Family::gpt2, make_gpt2_head},
+                                                           {Family::marian},
+                                                           {Family::seq2seq},
+                                                           {Family::images},
+                                                           {Family::detr},
+                                                           {Family::captions},
+                                                           {Family::sagan}});
+
 }  // namespace
 
-std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind kind,
-                                const std::optional<NewHead>& change) {
-  switch (model.entry->family) {
-    case catalogue::Family::bert:
-      return make_bert_head(model, kind, change);
-    case catalogue::Family::gpt2:
-      return make_gpt2_head(model, kind, change);
-    case catalogue::Family::marian:
-    case catalogue::Family::seq2seq:
-    case catalogue::Family::images:
-    case catalogue::Family::detr:
-    case catalogue::Family::captions:
-    case catalogue::Family::sagan:
-      break;
-  }
-  fail("{}: a {} is for {} and takes no head for labels, tags or answers", model.path, model.entry->type,
-       name_of(model.task));
+std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, Task task, const std::optional<NewHead>& change) {
+  const auto make = kFamilyHeads[model.entry->family].make;
+  check(make != nullptr, "{}: a {} is for {} and takes no head for labels, tags or answers", model.path,
+        model.entry->type, name_of(model.task));
+  return make(model, task, change);
 }
 
 }  // namespace attend::tasks

@@ -33,11 +33,13 @@ class Head {
 // What a new head changes of the config it starts from.
 struct NewHead {
   std::vector<std::string> labels = {};
-  float dropout = -1;  // of all of the model; -1: as the config says
+  bool regression = false;  // the label is a number
+  float dropout = -1;       // of all of the model; -1: as the config says
 };
 
-// With the head that the config has, or with a new one. Throws Error for a model that takes no such head.
-std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind kind,
+// A model for one of the tasks in labelled_tasks.h, with the head that the config has, or with a new one. Throws Error
+// for a model that takes no such head.
+std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, catalogue::Task task,
                                 const std::optional<NewHead>& change = {});
 
 }  // namespace attend::tasks

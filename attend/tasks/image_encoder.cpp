@@ -59,13 +59,12 @@ std::optional<image::PixelSize> fixed_size(const image::PreprocessorConfig& conf
   return std::nullopt;
 }
 
-// ResNet and Swin are made for the size their folder prepares: no weight of theirs depends on it, and transformers runs
-// them at any. Others keep the size of their table of positions.
+// A model whose weights do not depend on the size is made for the size that its folder prepares: transformers runs it
+// at any. Others keep the size of their table of positions.
 Json sized_config(const catalogue::ModelConfig& config, const image::Preprocessor& preprocessor) {
   Json json = config.json;
   const std::optional<image::PixelSize> size = fixed_size(preprocessor.config());
-  const bool free = config.entry->type == "resnet" || config.entry->type == "swin";
-  if (free && !config.timm && size && size->width == size->height) json["image_size"] = size->width;
+  if (config.entry->free_size && !config.timm && size && size->width == size->height) json["image_size"] = size->width;
   return json;
 }
 

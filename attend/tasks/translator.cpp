@@ -321,9 +321,8 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const ca
       parameters(backend, model->parameters(), checkpoint::run_options(folder, format)),
       translator(*model, tokenizer.fit(model->vocabulary(), folder.string()), backend,
                  config.entry->translator.start(config.json, tokenizer, config.path),
-                 config.entry->family == catalogue::Family::marian
-                     ? search_defaults(folder, config.json, model->vocabulary())
-                     : SearchDefaults()) {
+                 config.entry->generation_config ? search_defaults(folder, config.json, model->vocabulary())
+                                                 : SearchDefaults()) {
   config.entry->translator.load(checkpoint::open_weights(folder), parameters);
   model->place(backend, format.dtype);
 }

@@ -196,7 +196,8 @@ void run_labels(VerifyCase& verified, const models::BertConfig& config) {
 
 }  // namespace
 
-void run_bert_case(VerifyCase& verified, const std::string& architecture) {
+void run_bert_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
+  const std::string& architecture = described.architecture;
   models::BertConfig config = models::bert_config(verified.config, verified.config_name());
   config.dropout = config.attention_dropout = config.head_dropout = 0;
   // config.json may name one of the two heads that the file has.

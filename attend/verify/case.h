@@ -120,9 +120,9 @@ std::optional<VerifiedTensor> check_tokens(VerifyCase& verified, const catalogue
 void run_embeddings(VerifyCase& verified, const nn::ModelFormat& format);
 
 // The kinds of models. Each throws Error naming the architectures it knows when it is another.
-void run_bert_case(VerifyCase& verified, const std::string& architecture);
-void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
-void run_marian_case(VerifyCase& verified, const std::string& architecture);
+void run_bert_case(VerifyCase& verified, const catalogue::ModelConfig& model);
+void run_gpt2_case(VerifyCase& verified, const catalogue::ModelConfig& model);
+void run_marian_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_image_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& model);

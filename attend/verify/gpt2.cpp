@@ -173,7 +173,8 @@ void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
 
 }  // namespace
 
-void run_gpt2_case(VerifyCase& verified, const std::string& architecture) {
+void run_gpt2_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
+  const std::string& architecture = described.architecture;
   models::GPT2Config config = models::gpt2_config(verified.config, verified.config_name());
   config.embedding_dropout = config.attention_dropout = config.dropout = 0;
   if (architecture == "GPT2LMHeadModel") return run_language_model(verified, config);

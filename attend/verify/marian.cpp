@@ -86,7 +86,8 @@ void put_search(VerifyCase& verified, const models::Transformer& model, const Ve
 
 }  // namespace
 
-void run_marian_case(VerifyCase& verified, const std::string& architecture) {
+void run_marian_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
+  const std::string& architecture = described.architecture;
   check(architecture == "MarianMTModel", "verify: {} has the architecture '{}'; known is MarianMTModel",
         verified.config_name(), architecture);
   models::TransformerConfig config = catalogue::marian_config(verified.config, verified.config_name());

@@ -22,25 +22,27 @@ namespace {
 // which add the same to all scores of a query (softmax does not see it): their digits are not to be expected again.
 constexpr double kRounding = 1e-6;
 
+using catalogue::Family;
+
+// The families that other libraries compute, too.
+struct FamilyCase {
+  Family family;
+  void (*run)(VerifyCase& verified, const catalogue::ModelConfig& model) = nullptr;
+};
+constexpr catalogue::FamilyTable<FamilyCase> kFamilyCases({{Family::bert, run_bert_case},
+                                                           {Family::gpt2, run_gpt2_case},
+                                                           {Family::marian, run_marian_case},
+                                                           {Family::seq2seq},
+                                                           {Family::images, run_image_case},
+                                                           {Family::detr, run_detr_case},
+                                                           {Family::captions, run_caption_case},
+                                                           {Family::sagan}});
+
 void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
-  switch (model.entry->family) {
-    case catalogue::Family::bert:
-      return run_bert_case(verified, model.architecture);
-    case catalogue::Family::gpt2:
-      return run_gpt2_case(verified, model.architecture);
-    case catalogue::Family::marian:
-      return run_marian_case(verified, model.architecture);
-    case catalogue::Family::images:
-      return run_image_case(verified, model);
-    case catalogue::Family::detr:
-      return run_detr_case(verified, model);
-    case catalogue::Family::captions:
-      return run_caption_case(verified, model);
-    case catalogue::Family::seq2seq:
-    case catalogue::Family::sagan:
-      break;
-  }
-  fail("verify: {} is attend's own {}; there is no other library to hold it against", model.path, model.entry->type);
+  const auto run = kFamilyCases[model.entry->family].run;
+  check(run != nullptr, "verify: {} is attend's own {}; there is no other library to hold it against", model.path,
+        model.entry->type);
+  run(verified, model);
 }
 
 // An op that refuses its input names shapes; the file that they are from is named here.

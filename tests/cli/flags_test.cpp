@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "attend/base/error.h"
+#include "tests/cli/run_attend.h"
 
 namespace attend {
 namespace {
@@ -188,13 +189,13 @@ Options:
   --a-name-that-is-longer-than-most TEXT
                      Any text. [default: a b] [needs: --flag]
   --width INT        Width of the result. [required]
-  --colour TEXT      Colour: red or green. [default: green]
+  --colour NAME      Colour: red or green. [default: green]
 
 Training:
-  --task TEXT        Task to run. [choices: copy, reverse, sort] [default: sort]
+  --task NAME        Task to run. [choices: copy, reverse, sort] [default: sort]
 
 Performance:
-  --device TEXT      A description that is long enough to be wrapped at eighty
+  --device NAME      A description that is long enough to be wrapped at eighty
                      columns, but not at more. [default: a b]
 
 Other:
@@ -232,7 +233,7 @@ Options:
 TEST(Flags, HelpUsesAWideTerminal) {
   const std::string wide = help_at(120).run;
   for (const char* line :
-       {"\n  --device TEXT      A description that is long enough to be wrapped at eighty columns, but not at more. "
+       {"\n  --device NAME      A description that is long enough to be wrapped at eighty columns, but not at more. "
         "[default: a b]\n",
         "\nA note that closes the page, and that is long enough to need more than one line of a narrow terminal.\n"})
     EXPECT_NE(wide.find(line), std::string::npos) << line << wide;
@@ -263,6 +264,26 @@ TEST(Flags, HelpIsDataToo) {
   EXPECT_EQ(flag("--width").needs, (std::vector<std::string>{"--flag"}));
   EXPECT_EQ(flag("--seed").value, "INT");
   EXPECT_FALSE(flag("--once").repeats);
+}
+
+// Every flag that takes a file says so, and not that it takes text.
+TEST(Flags, HelpNamesValues) {
+  const auto value = [](const std::vector<std::string>& words, const std::string& flag) {
+    std::vector<std::string> all = words;
+    all.emplace_back("--help-json");
+    for (const cli::HelpEntry& entry : cli::read_help_page(test::run_attend(all).out).flags)
+      if (entry.names.front() == flag) return entry.value;
+    return "no " + flag;
+  };
+  EXPECT_EQ(value({"look"}, "--png"), "FILE");
+  EXPECT_EQ(value({"look"}, "--model"), "FOLDER");
+  EXPECT_EQ(value({"look"}, "--text"), "TEXT");
+  EXPECT_EQ(value({"look"}, "--dtype"), "NAME");
+  EXPECT_EQ(value({"make-data"}, "--out"), "FOLDER");
+  EXPECT_EQ(value({"train", "--task", "masked-lm"}, "--text"), "FILE");
+  EXPECT_EQ(value({"train", "--task", "masked-lm"}, "--model"), "NAME");
+  EXPECT_EQ(value({"train"}, "--out"), "FOLDER");
+  EXPECT_EQ(value({"train"}, "--steps"), "INT");
 }
 
 TEST(Flags, HelpShowsDefaults) {

@@ -201,7 +201,8 @@ TEST(Help, OfATaskHidesWhatItRefuses) {
     EXPECT_FALSE(has(drawings, flag)) << flag;
   EXPECT_TRUE(has(error_of({"train", "--task", "tag", "--mixup", "1"}), "it belongs to --task classify-images\n"));
   // Folders of images are named by one flag.
-  EXPECT_TRUE(has(captions, "--images TEXT") && has(out_of({"train", "--task", "detect", "--help"}), "--images TEXT"));
+  EXPECT_TRUE(has(captions, "--images FOLDER") &&
+              has(out_of({"train", "--task", "detect", "--help"}), "--images FOLDER"));
 }
 
 TEST(Help, TrainSaysWhatItNeeds) {

@@ -15,7 +15,7 @@
 #include "tests/cli/run_attend.h"
 #include "tests/tasks/changed_folder.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {

@@ -13,6 +13,7 @@
 #include "attend/checkpoint/safetensors.h"
 #include "attend/look/api/api.h"
 #include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/open.h"
 #include "attend/tasks/translator.h"
 #include "tests/tensor/tensors.h"
 

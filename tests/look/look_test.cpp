@@ -16,6 +16,7 @@
 #include "attend/http/http.h"
 #include "attend/look/api/api.h"
 #include "attend/look/api/export.h"
+#include "attend/look/inspect/open.h"
 #include "attend/look/inspect/translation.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "tests/tasks/translator_fixture.h"

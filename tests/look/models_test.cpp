@@ -15,6 +15,7 @@
 #include "attend/look/api/api.h"
 #include "attend/look/api/export.h"
 #include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/open.h"
 #include "attend/look/inspect/source_lines.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
@@ -48,6 +49,8 @@ class LookModels : public testing::Test {
     models::BertConfig roberta{.family = models::BertFamily::roberta, .vocabulary = 2000, .max_length = 66, .types = 1};
     roberta.width = 32, roberta.layers = 2, roberta.heads = 2, roberta.hidden = 48, roberta.pad = 1;
     save<models::MaskedLanguageModel>("roberta", roberta, "bytelevel_bpe_roberta");
+    roberta.family = models::BertFamily::xlm_roberta;
+    save<models::MaskedLanguageModel>("xlm-roberta", roberta, "bytelevel_bpe_roberta");
 
     text::BpeTrainer trainer({.vocabulary_size = 300, .special_tokens = {"<|endoftext|>"}, .threads = 1});
     trainer.add_text(test::kText);
@@ -183,6 +186,16 @@ TEST_F(LookModels, AHeadThatIsOffIsOneWithoutWeights) {
     EXPECT_EQ(off.target_ids, expected.target_ids);
     EXPECT_EQ(off.steps.at(0).probability, expected.steps.at(0).probability);
     EXPECT_NE(off.steps.at(0).probability, whole->inspect(text).steps.at(0).probability);
+  }
+}
+
+// Tensors of XLM-RoBERTa are called as RoBERTa's are: its type is not their prefix.
+TEST_F(LookModels, HeadsAreFoundUnderThePrefixOfTheFile) {
+  for (const char* name : {"roberta", "xlm-roberta"}) {
+    const auto inspector = open(name);
+    const std::string text = "the <mask> is blue";
+    const Inspection off = inspector->inspect(text, {.ablation = {.heads = {{{"encoder", "self", 1}, 1, 0.0f}}}});
+    EXPECT_NE(off.steps.at(0).probability, inspector->inspect(text).steps.at(0).probability) << name;
   }
 }
 

@@ -45,6 +45,17 @@ TEST(ServeShipped, EveryModelOpensOrIsOneThatDraws) {
   }
 }
 
+// The page of attend look is there for every kind of model that is served, also for those that read images.
+TEST(ServeLook, ShowsDetectorsAndCaptioners) {
+  if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
+  const House house({}, {"detr-scenes", "flickr8k"});
+  for (const char* name : {"detr-scenes", "flickr8k"}) {
+    const Answered model = ask(house.port(), get_text(std::string("/look/") + name + "/api/model"));
+    EXPECT_EQ(model.status, 200) << model.body;
+    EXPECT_EQ(model.json().at("name"), name);
+  }
+}
+
 TEST_F(Serve, EmbedsAsTheModelDoesWhateverTheBatch) {
   const auto backend = open_backend("cpu", {.threads = 2});
   const tasks::Filler filler("models/bert", *backend);

@@ -6,7 +6,7 @@
 #include "attend/backends.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 #include "tests/world/mpirun.h"
 
 namespace attend::test {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_images.h"
-#include "tests/train/recipes/toy_labels.h"
-#include "tests/train/recipes/toy_scenes.h"
+#include "tests/train/recipes/detection/toy_scenes.h"
+#include "tests/train/recipes/heads/toy_labels.h"
+#include "tests/train/recipes/images/toy_images.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 

@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/encoder_command.h"
 #include "attend/cli/support/image_input.h"
@@ -125,7 +126,7 @@ void refuse_labels(std::span<const std::string> lines, const tasks::Classifier& 
 }
 
 void run_classify(const ClassifyCommand& options, const Streams& streams) {
-  if (look::looks_at_images(options.model.model))
+  if (catalogue::read_config(options.model.model).does(catalogue::Task::embed_images))
     return options.show_attention ? show_classified_images(options, streams) : run_classify_images(options, streams);
   check(!options.show_attention, "classify: --show-attention is for models that look at images; see attend look");
   const auto backend = options.model.open(*streams.world);

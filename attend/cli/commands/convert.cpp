@@ -243,7 +243,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
                  "NAME.scale, one scale per output. Position tables become bf16; biases and norms stay f32."}},
       [](Flags& flags, ConvertOptions& options) {
         add_model_file_flag(flags, "model,--model", options.model, "Model folder or weights file").required();
-        flags.add("--out", options.out, "Folder or file to write.").required();
+        flags.add("--out", options.out, "Folder or file to write.").takes("PATH").required();
         flags.add("--dtype", options.dtype, "Type of the weights: f32, bf16 or int8. Unchanged by default.")
             .one_of({"f32", "bf16", "int8"});
         flags.add("--without", options.without, "Part of the model to drop, such as discriminator.");

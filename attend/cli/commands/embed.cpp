@@ -98,7 +98,7 @@ tasks::EmbedOptions embed_options(const EmbedCommand& options, const tasks::Sent
 }
 
 void run_embed(const EmbedCommand& options, const Streams& streams) {
-  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::images)
+  if (catalogue::read_config(options.model.model).does(catalogue::Task::embed_images))
     return run_embed_images(options, streams);
   OutputFiles outputs(line_outputs(options.model, streams, {{"--npy", options.npy}}));
   const auto backend = options.model.open(*streams.world);

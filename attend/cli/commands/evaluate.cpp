@@ -10,6 +10,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/evaluation.h"
 #include "attend/cli/support/model_flag.h"
+#include "attend/tasks/labelled_tasks.h"
 
 namespace attend::cli {
 
@@ -28,6 +29,7 @@ constexpr const char* kEvaluateExamples = R"(
 
 Evaluation evaluated(const EvaluatedModel& model) {
   using catalogue::Task;
+  if (tasks::labelled_task(model.config.task)) return evaluate_texts(model);
   switch (model.config.task) {
     case Task::translate:
       return evaluate_translation(model);
@@ -35,10 +37,6 @@ Evaluation evaluated(const EvaluatedModel& model) {
       return evaluate_language_model(model);
     case Task::fill:
       return evaluate_masked(model);
-    case Task::classify:
-    case Task::tag:
-    case Task::answer:
-      return evaluate_texts(model);
     case Task::classify_images:
       return evaluate_images(model);
     case Task::detect:
@@ -117,8 +115,9 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
             .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
         flags.add("--header,!--no-header", options.texts.header,
                   "The first row of csv and tsv files names the columns.");
-        flags.add("--images", options.images,
-                  "Detection and captioning: folder of the images, if not next to the file.");
+        flags
+            .add("--images", options.images, "Detection and captioning: folder of the images, if not next to the file.")
+            .takes("FOLDER");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

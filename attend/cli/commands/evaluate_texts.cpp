@@ -9,6 +9,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/cli/support/evaluation.h"
 #include "attend/tasks/head.h"
+#include "attend/tasks/labelled_tasks.h"
 #include "attend/train/recipes/heads/head_evaluator.h"
 #include "attend/train/recipes/heads/head_examples.h"
 
@@ -17,17 +18,6 @@ namespace attend::cli {
 namespace {
 
 using tasks::TargetKind;
-
-data::Labelling labelling_of(catalogue::Task task) {
-  if (task == catalogue::Task::tag) return data::Labelling::words;
-  return task == catalogue::Task::answer ? data::Labelling::answers : data::Labelling::text;
-}
-
-TargetKind kind_of(catalogue::Task task, const tasks::Head& head) {
-  if (task == catalogue::Task::tag) return TargetKind::tags;
-  if (task == catalogue::Task::answer) return TargetKind::span;
-  return head.regression() ? TargetKind::number : TargetKind::label;
-}
 
 // The model's labels as the file calls them: a file may have numbers where the model has names.
 std::vector<std::string> labels_for(const tasks::Head& head, const data::LabelledFile& file, TargetKind kind) {
@@ -66,13 +56,12 @@ std::string shown_text(const data::LabelledText& text) {
 Evaluation evaluate_texts(const EvaluatedModel& model) {
   model.expect_files(1, 1, "one file of labelled texts");
   data::LabelledOptions reading = model.options.texts;
-  reading.labelling = labelling_of(model.config.task);
+  const tasks::LabelledTask& task = *tasks::labelled_task(model.config.task);
+  reading.labelling = task.labelling;
   const data::LabelledFile file = data::read_labelled(model.options.data[0], reading);
   if (file.bad.count() > 0) model.streams.err << fmt::format("attend: {}: {}\n", file.path, file.bad.text());
-  const auto head = tasks::make_head(model.config, reading.labelling == data::Labelling::words     ? TargetKind::tags
-                                                   : reading.labelling == data::Labelling::answers ? TargetKind::span
-                                                                                                   : TargetKind::label);
-  const TargetKind kind = kind_of(model.config.task, *head);
+  const auto head = tasks::make_head(model.config, task.task);
+  const TargetKind kind = task.kind_for(head->regression());
   const tasks::EncoderReader reader(model.options.model, "evaluate", head->texts());
   nn::Parameters parameters(model.backend, head->parameters(),
                             checkpoint::run_options(model.options.model, model.options.format()));

@@ -19,8 +19,6 @@
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/models/detr.h"
-#include "attend/models/sagan.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::cli {
@@ -108,29 +106,6 @@ std::string said(Say say) {
   }
 }
 
-std::string about_images(const Json& config, const std::filesystem::path& folder) {
-  const auto model = catalogue::make_image_model(config, (folder / "config.json").string());
-  const Extent2 size = model->size();
-  return fmt::format("{}, {} channels; {} labels; {} layers with attention",
-                     model->any_size() ? "of any size" : fmt::format("{} x {}", size.w, size.h), model->channels(),
-                     model->labels().size(), model->attention_places().size());
-}
-
-std::string about_detection(const Json& config, const std::filesystem::path& folder) {
-  const models::DetrConfig detr = models::detr_config(config, (folder / "config.json").string());
-  return fmt::format("of any size; {} labels; at most {} objects an image", detr.labels.size(), detr.queries);
-}
-
-std::string about_drawings(const Json& config, const std::filesystem::path& folder) {
-  const models::SaganConfig sagan = models::sagan_config(config, (folder / "config.json").string());
-  const auto places = models::Sagan(sagan).attention_places();
-  return fmt::format("{} x {}, of {} classes, from {} numbers of noise; {}", sagan.image_size(), sagan.image_size(),
-                     sagan.classes(), sagan.noise_size,
-                     places.empty() ? "no attention"
-                                    : fmt::format("attention between {} x {} places and {} x {}", places[0].queries.h,
-                                                  places[0].queries.w, places[0].keys.h, places[0].keys.w));
-}
-
 void run_info(const InfoOptions& options, const Streams& streams) {
   const std::filesystem::path folder = options.model;
   const Json config = read_json(folder / "config.json");
@@ -145,26 +120,16 @@ void run_info(const InfoOptions& options, const Streams& streams) {
     return fmt::format("attend {}", name_of(model->task));
   });
   if (model && model->timm) type = fmt::format("{} (timm's {})", model->entry->type, config["architecture"].text());
-  // What it reads: tokens or images; or that it reads nothing and draws.
   const catalogue::Entry* entry = model ? model->entry : catalogue::find(config);
-  const Json& known = model ? model->json : config;
-  const bool images = entry && entry->family == catalogue::Family::images,
-             detection = entry && entry->family == catalogue::Family::detr,
-             drawings = entry && entry->family == catalogue::Family::sagan;
-  const std::string input = images || detection ? "images"
-                            : drawings          ? "drawings"
-                                                : "tokenizer",
-                    reads = said([&] {
-                      if (images) return about_images(known, folder);
-                      if (detection) return about_detection(known, folder);
-                      if (drawings) return about_drawings(known, folder);
-                      return fmt::format(
-                          "{} tokens{}",
-                          with_commas(static_cast<std::int64_t>(text::Tokenizer::load(folder).vocabulary_size())),
-                          config.contains("attention_window")
-                              ? "; a token sees " + config["attention_window"].dump() + " others (attention_window)"
-                              : "");
-                    });
+  const catalogue::Input input = entry ? entry->input : catalogue::Input();
+  const std::string reads = said([&] {
+    if (input.summary) return input.summary(model ? model->json : config, (folder / "config.json").string());
+    return fmt::format("{} tokens{}",
+                       with_commas(static_cast<std::int64_t>(text::Tokenizer::load(folder).vocabulary_size())),
+                       config.contains("attention_window")
+                           ? "; a token sees " + config["attention_window"].dump() + " others (attention_window)"
+                           : "");
+  });
 
   if (options.json) {
     Json parts = Json::array();
@@ -177,7 +142,7 @@ void run_info(const InfoOptions& options, const Streams& streams) {
                          {"bytes", summary.all.bytes},
                          {"dtypes", summary.types},
                          {"parts", parts},
-                         {input, reads},
+                         {std::string(input.name), reads},
                          {"config", config}})
                        .dump()
                 << '\n';
@@ -188,7 +153,7 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   streams.out << fmt::format(
       "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  {:<10}  {}\n\n",
       printable(folder.string()), printable(type), printable(use), with_commas(summary.all.numbers),
-      size_text(summary.all.bytes), types, input, printable(reads));
+      size_text(summary.all.bytes), types, input.name, printable(reads));
   std::size_t width = 4;
   for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());
   for (const auto& [name, part] : summary.parts)

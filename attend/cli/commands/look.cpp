@@ -10,7 +10,6 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
-#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/weight_files.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
@@ -19,18 +18,11 @@
 #include "attend/http/http.h"
 #include "attend/image/decode.h"
 #include "attend/look/api/api.h"
-#include "attend/look/api/caption_api.h"
-#include "attend/look/api/detection_api.h"
-#include "attend/look/api/drawing_api.h"
 #include "attend/look/api/export.h"
-#include "attend/look/api/image_api.h"
+#include "attend/look/api/image_store.h"
 #include "attend/look/api/model_registry.h"
 #include "attend/look/api/run_reader.h"
-#include "attend/look/inspect/caption.h"
-#include "attend/look/inspect/detection.h"
-#include "attend/look/inspect/drawing.h"
-#include "attend/look/inspect/image.h"
-#include "attend/look/inspect/image_page.h"
+#include "attend/look/api/shown_model.h"
 #include "attend/look/inspect/inspect.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_figure.h"
@@ -112,102 +104,34 @@ void write_figure(const LookOptions& options, OutputFiles& outputs, const std::f
   if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(image));
 }
 
-// A model, or nothing yet, with all that shows it.
-struct Looked {
-  std::unique_ptr<look::Inspector> text;
-  std::unique_ptr<look::ImageInspector> images;
-  std::unique_ptr<look::DrawingInspector> drawings, drawings_beside;
-  std::unique_ptr<look::DrawingApi> drawing_api;
-  std::unique_ptr<tasks::Detector> detector;
-  std::unique_ptr<tasks::LoadedDescriber> describer, beside;
-  std::unique_ptr<look::ImageQuestions> image_api;  // of all but text and drawings
-
-  Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    if (look::draws(folder)) {
-      open_drawers(folder, second, backend, dtype);
-      return;
-    }
-    const catalogue::Family family = catalogue::read_config(folder).entry->family;
-    check(second.empty() || family == catalogue::Family::captions,
-          "look: --beside is for models that write about images or draw; the one in {} does neither", folder.string());
-    if (family == catalogue::Family::images) {
-      images = std::make_unique<look::ImageInspector>(folder, backend, dtype);
-      image_api = std::make_unique<look::ImageApi>(*images);
-    } else if (family == catalogue::Family::detr) {
-      detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
-      image_api = std::make_unique<look::DetectionApi>(*detector);
-    } else if (family == catalogue::Family::captions) {
-      open_describers(folder, second, backend, dtype);
-    } else {
-      text = look::open_inspector(folder, backend, dtype);
-    }
-  }
-  Looked() = default;
-
-  look::Api::Parts parts() const {
-    return {.inspector = text.get(), .images = image_api.get(), .drawings = drawing_api.get()};
-  }
-
-  // Of an image, without a browser.
-  view::Figure page(const image::Image& image, const std::string& name) const {
-    if (detector)
-      return look::detection_page(look::inspect_detection(*detector, detector->prepare(image)), name,
-                                  look::DetectionApi::kThreshold);
-    if (describer) return look::caption_page(look::inspect_caption(*describer, describer->prepare(image)));
-    return look::image_page(images->inspect(images->prepare(image)), name);
-  }
-
- private:
-  void open_drawers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    drawings = std::make_unique<look::DrawingInspector>(folder, backend, dtype);
-    if (!second.empty())
-      drawings_beside = std::make_unique<look::DrawingInspector>(tasks::find_model(second), backend, dtype);
-    drawing_api = std::make_unique<look::DrawingApi>(
-        *drawings, look::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
-  }
-  void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    const auto name = [](const std::filesystem::path& path) {
-      return (path.has_filename() ? path : path.parent_path()).filename().string();
-    };
-    describer = tasks::load_describer(folder, backend, nn::ModelFormat{dtype});
-    std::optional<look::CaptionApi::Named> other;
-    if (!second.empty()) {
-      const std::filesystem::path place = tasks::find_model(second);
-      beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
-      other.emplace(look::CaptionApi::Named{*beside, name(place)});
-    }
-    image_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder)}, other);
-  }
-};
-
 // A model that comes with attend, opened because somebody chose it on the page.
 class Chosen : public look::ModelRegistry::Opened {
  public:
   Chosen(const std::string& name, const LookOptions& options, Backend& backend)
-      : looked_(tasks::find_model(name), "", backend, options.device.type()),
-        api_(looked_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
+      : shown_(tasks::find_model(name), {}, backend, options.device.type()),
+        api_(shown_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
   look::Api& api() override { return api_; }
 
  private:
-  Looked looked_;
+  look::ShownModel shown_;
   look::Api api_;
 };
 
-void write_files(const LookOptions& options, Looked& looked, look::Api& api, OutputFiles& outputs) {
-  check(!looked.drawings, "look: this model reads nothing, it draws: attend draw --out and --show-attention");
-  if (looked.text) {
+void write_files(const LookOptions& options, const look::ShownModel& shown, look::Api& api, OutputFiles& outputs) {
+  check(!shown.drawings(), "look: this model reads nothing, it draws: attend draw --out and --show-attention");
+  if (shown.text()) {
     check(!options.text.empty(), "look: this model reads text: give --text, not --image");
     if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
-    return write_figure(options, outputs, [&] { return figure_of(options.text, *looked.text); });
+    return write_figure(options, outputs, [&] { return figure_of(options.text, *shown.text()); });
   }
   check(!options.image.empty(), "look: this model reads images: give --image, not --text");
   const image::Image image = image::read_image(options.image, {.most_pixels = options.max_pixels});
   const std::string name = std::filesystem::path(options.image).filename().string();
   if (!options.export_file.empty()) {
-    const std::string kept = looked.image_api->keep(read_file(options.image)).at("image").text();
-    outputs.write(options.export_file, look::exported_image(api, *looked.image_api, kept));
+    const std::string kept = shown.images()->keep(read_file(options.image)).at("image").text();
+    outputs.write(options.export_file, look::exported_image(api, *shown.images(), kept));
   }
-  write_figure(options, outputs, [&] { return looked.page(image, name); });
+  write_figure(options, outputs, [&] { return shown.figure(image, name); });
 }
 
 }  // namespace
@@ -224,24 +148,24 @@ void run_look(const LookOptions& options, const Streams& streams) {
     folder = options.runs[0];
   else
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  const std::filesystem::path beside = options.beside.empty() ? "" : tasks::find_model(options.beside);
   OutputFiles outputs(command_files(
       streams,
       {.outputs = {{"--export", options.export_file}, {"--svg", options.svg_file}, {"--png", options.png_file}},
        .files = {options.image},
        .model = folder.string(),
-       .beside = options.beside.empty() ? "" : tasks::find_model(options.beside).string()}));
+       .beside = beside.string()}));
   const auto backend = options.device.open();
-  Looked looked;
+  look::ShownModel shown;
   if (runs.empty() || checkpoint::has_weights(folder))  // a young run has none yet
-    looked = Looked(folder, options.beside, *backend, options.device.type());
-  check(looked.text || looked.image_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
-        folder.string());
+    shown = look::ShownModel(folder, beside, *backend, options.device.type());
+  check(shown || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
-  look::Api::Parts parts = looked.parts();
+  look::Api::Parts parts = shown.parts();
   for (const auto& run : runs) (parts.run ? parts.others.emplace_back() : parts.run) = run.get();
   look::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) {
-    write_files(options, looked, api, outputs);
+    write_files(options, shown, api, outputs);
     return outputs.commit();
   }
 

@@ -45,7 +45,7 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   std::vector<std::string> kinds = {"scenes"};
   for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
   flags.add("what", options.what, "Dataset to generate: " + joined(kinds, ", ") + ".").one_of(kinds).required();
-  flags.add("--out", options.out, "Folder to create. An existing folder must be empty.").required();
+  flags.add("--out", options.out, "Folder to create. An existing folder must be empty.").takes("FOLDER").required();
   flags.add("--count", options.count, "Number of training images or lines.").between(0, data::kMostScenes);
   flags
       .add("--unseen", options.unseen,

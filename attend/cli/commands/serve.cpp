@@ -191,7 +191,8 @@ serve::ServerOptions server_options(const ServeOptions& options, const Streams& 
 }
 
 void list_serve_flags(Flags& flags, ServeOptions& options) {
-  flags.add("--model", options.models, "Model to serve: [NAME=]DIR, or the name of a bundled model. Repeat for more.")
+  flags
+      .add("--model", options.models, "Model to serve: [NAME=]FOLDER, or the name of a bundled model. Repeat for more.")
       .one_at_a_time()
       .shown_as("all bundled models");
   flags.add("--host", options.host, "Address to listen on, IPv4 or IPv6; 0.0.0.0 or :: accepts other machines.")

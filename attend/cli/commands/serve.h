@@ -15,7 +15,7 @@ namespace attend::cli {
 class Flags;
 
 struct ServeOptions {
-  std::vector<std::string> models;  // [NAME=]DIR, or the name of a shipped one; none: all that are shipped
+  std::vector<std::string> models;  // [NAME=]FOLDER, or the name of a shipped one; none: all that are shipped
   std::string host = "127.0.0.1";
   int port = 8080;
   std::string unix_path;

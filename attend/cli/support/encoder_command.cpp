@@ -1,5 +1,7 @@
 #include "attend/cli/support/encoder_command.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/flags.h"
 #include "attend/cli/support/line_input.h"
@@ -23,7 +26,7 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
   add_model_flag(flags, options.model,
-                 "Model folder: BERT, RoBERTa, XLM-RoBERTa, MPNet, DistilBERT or Longformer " + kind)
+                 fmt::format("Model folder ({}) {}", catalogue::types_of(catalogue::Task::embed), kind))
       .required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);

@@ -19,6 +19,7 @@ namespace attend::cli {
 struct FieldFlags {
   std::string group;          // the heading in --help; "": the flags are not shown
   bool show_defaults = true;  // false where they depend on something else
+  std::string value = {};     // the name of a text's value in --help; "": standard_value()
 };
 
 template <class T>
@@ -34,6 +35,7 @@ void add_field_flag(Flags& flags, std::string_view name, const T& value, std::st
   Flag added = flags.add(flag, *parsed, std::string(help));
   if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
   if (!options.show_defaults) added.shown_as("");
+  if (!options.value.empty()) added.takes(options.value);
   added.group(options.group).then([&given, key = std::string(name), parsed] {
     // Floats as they were typed: 0.1, not 0.10000000149.
     if constexpr (std::is_same_v<T, float>)

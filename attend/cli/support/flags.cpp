@@ -213,6 +213,7 @@ Flag& Flag::required() {
 
 Flag& Flag::one_of(std::vector<std::string> choices) {
   rules_->choices = std::move(choices);
+  if (option_->get_type_name() == "TEXT") option_->type_name("NAME");
   return *this;
 }
 
@@ -223,6 +224,11 @@ Flag& Flag::between(double least, double most) {
 
 Flag& Flag::needs(const Flag& other) {
   option_->needs(other.option_);
+  return *this;
+}
+
+Flag& Flag::takes(const std::string& value) {
+  option_->type_name(value);
   return *this;
 }
 
@@ -297,17 +303,20 @@ Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
 }
 
 Flag Flags::add(const std::string& name, std::string& value, const std::string& help) {
-  return add_value(name, help, {"TEXT", value, [&value](const auto& rules, const Words& words) {
-                                  check_choice(rules, words.back());
-                                  value = words.back();
-                                }});
+  return add_value(name, help,
+                   {standard_value(first_name(name)), value, [&value](const auto& rules, const Words& words) {
+                      check_choice(rules, words.back());
+                      value = words.back();
+                    }});
 }
 
 Flag Flags::add(const std::string& name, std::vector<std::string>& value, const std::string& help) {
-  Flag flag = add_value(name, help, {"TEXT", joined(value, " "), [&value](const auto& rules, const Words& words) {
-                                       for (const std::string& word : words) check_choice(rules, word);
-                                       value = words;
-                                     }});
+  Flag flag =
+      add_value(name, help,
+                {standard_value(first_name(name)), joined(value, " "), [&value](const auto& rules, const Words& words) {
+                   for (const std::string& word : words) check_choice(rules, word);
+                   value = words;
+                 }});
   app_->get_option(first_name(name))
       ->expected(CLI::detail::expected_max_vector_size)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

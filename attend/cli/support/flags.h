@@ -42,6 +42,7 @@ class Flag {
   Flag& between(double least, double most);
   Flag& needs(const Flag& other);
   Flag& shown_as(const std::string& text);  // the default in --help
+  Flag& takes(const std::string& value);    // the name of its value in --help, where it is not standard_value()
   // The heading in --help, where it is not standard_group(); "": the flag is not shown there.
   Flag& group(const std::string& heading);
   // A list that takes one value each time it is given, not all that follow.
@@ -109,7 +110,7 @@ class Flags {
 
  private:
   struct Value {
-    const char* type;
+    std::string type;
     std::string shown;                                                                   // the default
     std::function<void(const Flag::Rules&, const std::vector<std::string>& words)> set;  // fills the variable
   };

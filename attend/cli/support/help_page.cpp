@@ -219,6 +219,30 @@ std::string standard_group(std::string_view flag) {
   return "Options";
 }
 
+std::string standard_value(std::string_view flag) {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kValues = {
+      {"FILE",
+       {"--api-key-file", "--attention",      "--attention-svg", "--context",     "--export",      "--ground-truth",
+        "--hypotheses",   "--image",          "--images",        "--input",       "--json",        "--npy",
+        "--out",          "--output",         "--png",           "--predictions", "--prompts",     "--references",
+        "--results",      "--show-attention", "--source",        "--svg",         "--target",      "--test-names",
+        "--test-source",  "--test-target",    "--tokenizer",     "--train-names", "--valid-names", "--valid-source",
+        "--valid-target", "--valid-text",     "--unix"}},
+      {"FOLDER", {"--backbone", "--beside", "--encoder", "--feature-model", "--from", "--model", "--run"}},
+      {"PATH", {"--train", "--valid", "--test"}},
+      {"JSON", {"--config", "--decoder-config"}},
+      {"SIZE", {"--max-body", "--max-image", "--max-memory"}},
+      {"NUMBERS", {"--attention-window", "--mean", "--std"}},
+      {"NAME", {"--access-log",   "--activation",  "--backend",     "--broken",    "--class",       "--crop",
+                "--decoder",      "--device",      "--dtype",       "--format",    "--freeze",      "--host",
+                "--label-column", "--label-names", "--metric",      "--norms",     "--pair-column", "--pooling",
+                "--positions",    "--preset",      "--prompt-name", "--recompute", "--schedule",    "--select",
+                "--task",         "--text-column", "--walk-class",  "--weights",   "--wire",        "--without"}}};
+  for (const auto& [value, flags] : kValues)
+    if (std::ranges::find(flags, flag) != flags.end()) return std::string(value);
+  return "TEXT";
+}
+
 std::vector<HelpExample> examples_from(std::string_view lines) {
   std::vector<HelpExample> examples;
   std::istringstream in{std::string(lines)};

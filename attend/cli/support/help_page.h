@@ -62,6 +62,8 @@ std::string full_text(const HelpEntry& entry);
 
 // The heading for a flag that is named alike in many commands; "Options" for the others.
 std::string standard_group(std::string_view flag);
+// "FILE" of --png: what --help calls the value of a flag that takes text.
+std::string standard_value(std::string_view flag);
 
 // One example per line, a comment after " # ".
 std::vector<HelpExample> examples_from(std::string_view lines);

@@ -12,7 +12,7 @@ Flag add_model_flag(Flags& flags, const std::string& flag, std::string& model, c
 }
 
 Flag add_model_file_flag(Flags& flags, const std::string& flag, std::string& path, const std::string& help) {
-  return flags.add(flag, path, help + ", or the name of a bundled model.").then([&path] {
+  return flags.add(flag, path, help + ", or the name of a bundled model.").takes("PATH").then([&path] {
     if (!path_exists(path)) path = tasks::find_model(path).string();
   });
 }

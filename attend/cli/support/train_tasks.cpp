@@ -20,7 +20,6 @@
 #include "attend/train/recipes/images/image_recipe.h"
 #include "attend/train/recipes/language_model/language_recipe.h"
 #include "attend/train/recipes/masked_lm/masked_recipe.h"
-#include "attend/train/recipes/trainings.h"
 #include "attend/train/recipes/translation/translation_recipe.h"
 
 namespace attend::cli {
@@ -110,6 +109,13 @@ std::string group_of(std::string_view field) {
   return "Training";
 }
 
+// What --help calls the value of a field, where its flag takes something else in other commands.
+std::string value_of(std::string_view field) {
+  if (field == "model") return "NAME";
+  if (field == "text") return "FILE";
+  return field == "out" || field == "images" ? "FOLDER" : "";
+}
+
 enum class Shown { no, yes };
 
 // The fields of a recipe, each under the heading it belongs to.
@@ -120,7 +126,7 @@ void add_recipe_flags(Flags& flags, Settings defaults, Json& given, Shown shown,
     const bool hidden = shown == Shown::no || is_fixed<Settings>(name);
     if constexpr (!fields::ListOfSettings<T>)
       add_field_flag(flags, name, value, help, given,
-                     {.group = hidden ? "" : group_of(name), .show_defaults = show_defaults});
+                     {.group = hidden ? "" : group_of(name), .show_defaults = show_defaults, .value = value_of(name)});
   });
 }
 
@@ -163,61 +169,6 @@ std::string flags_text(const std::vector<std::string_view>& fields) {
 }
 
 }  // namespace
-
-std::span<const TrainedTask> trained_tasks() {
-  static const std::vector<TrainedTask> kTasks = {
-      {"translation",
-       "translate --model {model}",
-       "Translate sentences (Transformer, RNN).",
-       {"source", "target", "valid_source", "valid_target", "out"},
-       train::translation_training},
-      {"language-model",
-       "generate --model {model}",
-       "Generate text (GPT-2).",
-       {"text", "valid_text", "out"},
-       train::language_training},
-      {"masked-lm",
-       "fill --model {model}",
-       "Predict masked words (BERT, RoBERTa).",
-       {"text", "valid_text", "out"},
-       train::masked_training},
-      {"classify",
-       "classify --model {model}",
-       "Classify sentences or pairs of sentences.",
-       {"from", "train", "valid", "out"},
-       train::head_training},
-      {"tag",
-       "tag --model {model}",
-       "Label each word, for example named entities.",
-       {"from", "train", "valid", "out"},
-       train::head_training},
-      {"answer",
-       "answer --model {model} --question 'What is new?' --context-text 'The model is new.'",
-       "Answer questions about a text (SQuAD).",
-       {"from", "train", "valid", "out"},
-       train::head_training},
-      {"classify-images",
-       "classify --model {model} {image}",
-       "Classify images (ViT, Swin, MViT, ResNet).",
-       {"train", "out"},
-       train::image_training},
-      {"describe",
-       "describe --model {model} {image}",
-       "Write captions for images.",
-       {"train", "out"},
-       train::caption_training},
-      {"detect",
-       "detect --model {model} {image} --show",
-       "Detect objects in images (DETR).",
-       {"train", "out"},
-       train::detect_training},
-      {"draw",
-       "draw --model {model} --show",
-       "Generate images of a class from noise (SAGAN).",
-       {"train", "out"},
-       train::draw_training}};
-  return kTasks;
-}
 
 const TrainedTask& trained_task(const Json& settings, std::string_view what) {
   const auto found = settings.find("task");

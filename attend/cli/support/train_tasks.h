@@ -1,4 +1,4 @@
-// What attend train can train, and the flags of each task: the fields of its recipe.
+// The flags of attend train for each task: the fields of its recipe.
 #pragma once
 
 #include <span>
@@ -8,20 +8,13 @@
 
 #include "attend/base/json.h"
 #include "attend/cli/support/flags.h"
-#include "attend/train/recipes/pipeline.h"
+#include "attend/train/recipes/trainings.h"
 
 namespace attend::cli {
 
-struct TrainedTask {
-  std::string_view name;
-  std::string_view use;     // the command for the model it makes: {model}, {image}: one that it was validated with
-  std::string_view learns;  // one line of attend train --help
-  std::vector<std::string_view> needs;
-  train::Training (*training)(const Json& settings, std::string_view what);
-};
+using train::trained_tasks;
+using train::TrainedTask;
 
-// The first is what a recipe without a task means.
-std::span<const TrainedTask> trained_tasks();
 // Throws Error naming those there are; what opens the message.
 const TrainedTask& trained_task(const Json& settings, std::string_view what);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 
 namespace attend::data {
 
@@ -17,28 +18,21 @@ void check_share(double value, double least, const char* name) {
 
 }  // namespace
 
-ImageOptions DetectionOptions::images() const {
-  ImageOptions options;
-  options.image_size = image_size, options.crop = "none", options.flip = flip;
-  options.mean = mean, options.std = std, options.broken = broken;
-  options.cache_bytes = cache_bytes, options.workers = workers;
-  return options;
-}
-
 void DetectionOptions::check_ranges() const {
-  images().check_ranges();
-  check(image_size >= 16, "image_size is at least 16, not {}", image_size);
+  constexpr std::int64_t kLeast = 16, kMost = limits::kLargestModelImage;
+  check(image_size >= kLeast && image_size <= kMost, "image_size must be from {} to {}, not {}", kLeast, kMost,
+        image_size);
   check_share(crop_chance, 0, "crop_chance");
   check_share(least_crop, 0.1, "least_crop");
   check_share(least_scale, 0.1, "least_scale");
   check(copy_paste >= 0 && copy_paste <= kMostPasted, "copy_paste is from 0 to {}, not {}", kMostPasted, copy_paste);
   check_share(copy_paste_chance, 0, "copy_paste_chance");
+  check_input();
 }
 
 image::PreprocessorConfig DetectionOptions::evaluation() const {
   const int size = static_cast<int>(image_size);
-  image::PreprocessorConfig config = images().evaluation();
-  config.family = "Detr";
+  image::PreprocessorConfig config = preprocessor("Detr");
   config.resize = {image::SizeRule::Kind::shortest_within, {size, size}};
   config.pad = true, config.pad_size = image::PixelSize{size, size};
   return config;

@@ -16,16 +16,12 @@
 
 namespace attend::data {
 
-struct DetectionOptions {
+struct DetectionOptions : ImageInput {
   std::int64_t image_size = 256;
   bool flip = true;
   double crop_chance = 0.5, least_crop = 0.6, least_scale = 0.7;
   std::int64_t copy_paste = 0;
   double copy_paste_chance = 0.5;
-  std::string mean = "0.485,0.456,0.406", std = "0.229,0.224,0.225";  // ImageNet's
-  std::string broken = "stop";
-  std::int64_t cache_bytes = std::int64_t{2} << 30;
-  std::int64_t workers = 0;
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -37,16 +33,11 @@ struct DetectionOptions {
     v("copy_paste", copy_paste,
       "Copy-paste augmentation: maximum number of objects to paste from other images; 0 disables it.");
     v("copy_paste_chance", copy_paste_chance, "Copy-paste augmentation: probability per image.");
-    v("mean", mean, "Mean of the red, green and blue channels (white is 1), subtracted from the input.");
-    v("std", std, "Standard deviation of the red, green and blue channels; the input is divided by it.");
-    v("broken", broken, "Action on an unreadable image: stop, or skip (another image takes its place).");
-    v("cache_bytes", cache_bytes, "Memory for decoded images, in bytes.");
-    v("workers", workers, "Threads that decode and augment images; 0 means one per core.");
+    visit_input(v);
   }
 
   // Throws Error that names the setting.
   void check_ranges() const;
-  ImageOptions images() const;  // what it shares with those of labels
   // preprocessor_config.json's: what an image goes through when the model is used.
   image::PreprocessorConfig evaluation() const;
 };

@@ -41,6 +41,28 @@ void check_from(double value, double least, double most, const char* name) {
 
 }  // namespace
 
+void ImageInput::check_input() const {
+  check(broken == "stop" || broken == "skip", "broken is stop or skip, not '{}'", broken);
+  check(cache_bytes >= 0, "cache_bytes must be 0 or more, not {}", cache_bytes);
+  check_from(static_cast<double>(workers), 0, 4096, "workers");
+  three_numbers(mean, "mean");
+  for (const double one : three_numbers(std, "std")) check(one > 0, "std is above 0, not '{}'", std);
+}
+
+image::Normalization ImageInput::normalization() const {
+  return {1.0 / 255, three_numbers(mean, "mean"), three_numbers(std, "std")};
+}
+
+ImageReaderOptions ImageInput::reading() const {
+  return {.broken = broken == "skip" ? BrokenImages::skip : BrokenImages::stop, .cache_bytes = cache_bytes};
+}
+
+image::PreprocessorConfig ImageInput::preprocessor(std::string family) const {
+  image::PreprocessorConfig config{.family = std::move(family)};
+  config.mean = three_numbers(mean, "mean"), config.std = three_numbers(std, "std");
+  return config;
+}
+
 void ImageOptions::check_ranges() const {
   constexpr double kLargestAlpha = 1000;
   check_from(static_cast<double>(image_size), 1, static_cast<double>(limits::kLargestModelImage), "image_size");
@@ -52,26 +74,13 @@ void ImageOptions::check_ranges() const {
   check_from(mixup, 0, kLargestAlpha, "mixup");
   check_from(cutmix, 0, kLargestAlpha, "cutmix");
   check_from(erasing, 0, 1, "erasing");
-  check(broken == "stop" || broken == "skip", "broken is stop or skip, not '{}'", broken);
-  check(cache_bytes >= 0, "cache_bytes must be 0 or more, not {}", cache_bytes);
-  check_from(static_cast<double>(workers), 0, 4096, "workers");
-  three_numbers(mean, "mean");
-  for (const double one : three_numbers(std, "std")) check(one > 0, "std is above 0, not '{}'", std);
-}
-
-image::Normalization ImageOptions::normalization() const {
-  return {1.0 / 255, three_numbers(mean, "mean"), three_numbers(std, "std")};
-}
-
-ImageReaderOptions ImageOptions::reading() const {
-  return {.broken = broken == "skip" ? BrokenImages::skip : BrokenImages::stop, .cache_bytes = cache_bytes};
+  check_input();
 }
 
 image::PreprocessorConfig ImageOptions::evaluation() const {
   using Kind = image::SizeRule::Kind;
   const int size = static_cast<int>(image_size);
-  image::PreprocessorConfig config{.family = crop == "resized" ? "ConvNext" : "ViT"};
-  config.mean = three_numbers(mean, "mean"), config.std = three_numbers(std, "std");
+  image::PreprocessorConfig config = preprocessor(crop == "resized" ? "ConvNext" : "ViT");
   if (crop != "resized") {
     config.resize = {Kind::exact, {size, size}};
     return config;

@@ -13,7 +13,31 @@
 
 namespace attend::data {
 
-struct ImageOptions {
+// How image files are read and normalised, whatever is learned from them.
+struct ImageInput {
+  std::string mean = "0.485,0.456,0.406", std = "0.229,0.224,0.225";  // ImageNet's
+  std::string broken = "stop";
+  std::int64_t cache_bytes = std::int64_t{2} << 30;
+  std::int64_t workers = 0;
+
+  template <class Visitor>
+  void visit_input(Visitor&& v) {
+    v("mean", mean, "Mean of the red, green and blue channels (white is 1), subtracted from the input.");
+    v("std", std, "Standard deviation of the red, green and blue channels; the input is divided by it.");
+    v("broken", broken, "Action on an unreadable image: stop, or skip (another image takes its place).");
+    v("cache_bytes", cache_bytes, "Memory for decoded images, in bytes.");
+    v("workers", workers, "Threads that decode and augment images; 0 means one per core.");
+  }
+
+  // Throws Error that names the setting.
+  void check_input() const;
+  image::Normalization normalization() const;
+  ImageReaderOptions reading() const;
+  // preprocessor_config.json without a size.
+  image::PreprocessorConfig preprocessor(std::string family) const;
+};
+
+struct ImageOptions : ImageInput {
   std::int64_t image_size = 224;
   std::string crop = "resized";  // shift, none
   std::int64_t crop_padding = 4;
@@ -21,10 +45,6 @@ struct ImageOptions {
   bool flip = true;
   std::int64_t rand_augment_operations = 0, rand_augment_magnitude = 9;
   double mixup = 0, cutmix = 0, erasing = 0;
-  std::string mean = "0.485,0.456,0.406", std = "0.229,0.224,0.225";  // ImageNet's
-  std::string broken = "stop";
-  std::int64_t cache_bytes = std::int64_t{2} << 30;
-  std::int64_t workers = 0;
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -39,17 +59,11 @@ struct ImageOptions {
     v("mixup", mixup, "Mixup: alpha of Beta(alpha, alpha); 0 disables it.");
     v("cutmix", cutmix, "CutMix: alpha of Beta(alpha, alpha); 0 disables it.");
     v("erasing", erasing, "Random erasing: probability per image.");
-    v("mean", mean, "Mean of the red, green and blue channels (white is 1), subtracted from the input.");
-    v("std", std, "Standard deviation of the red, green and blue channels; the input is divided by it.");
-    v("broken", broken, "Action on an unreadable image: stop, or skip (another image takes its place).");
-    v("cache_bytes", cache_bytes, "Memory for decoded images, in bytes.");
-    v("workers", workers, "Threads that decode and augment images; 0 means one per core.");
+    visit_input(v);
   }
 
   // Throws Error that names the setting.
   void check_ranges() const;
-  image::Normalization normalization() const;
-  ImageReaderOptions reading() const;
   // What an image goes through when the model is used: of crop resized the middle 7/8 of the shortest edge, else all
   // of it, as a square.
   image::PreprocessorConfig evaluation() const;

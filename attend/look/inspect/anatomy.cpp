@@ -108,7 +108,8 @@ Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix) 
 }
 
 Anatomy anatomy_of(std::span<const models::AttentionPlace> places, std::span<const nn::Parameters::Entry> entries) {
-  Anatomy anatomy{.family = "vit", .pre_norm = true, .activation = Activation::gelu};
+  Anatomy anatomy{
+      .places = {places.begin(), places.end()}, .family = "vit", .pre_norm = true, .activation = Activation::gelu};
   // In the order of visit(), which is that of the layers.
   constexpr std::string_view kWeight = ".weight";
   std::vector<std::string> outputs, contracts;

@@ -43,6 +43,7 @@ struct Anatomy {
 
   std::vector<Attention> attention = {};  // encoder, decoder self, cross; by layer
   std::vector<FeedForward> feed_forward = {};
+  std::vector<models::AttentionPlace> places = {};  // of attention between places of an image, by layer
   std::string family =
       {};  // "transformer", "gpt2", "bert", "vit", "rnn": whose lines of code compute it (source_lines.h)
   std::int64_t width = 0;

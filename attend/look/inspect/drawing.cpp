@@ -3,14 +3,9 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/catalogue/catalogue.h"
 #include "attend/view/collector.h"
 
 namespace attend::look {
-
-bool draws(const std::filesystem::path& folder) {
-  return catalogue::read_config(folder).entry->family == catalogue::Family::sagan;
-}
 
 tasks::DrawingPlan DrawingInspector::plan(const Place& place) const {
   check(place.of_class >= 0 && place.of_class < config().classes(), "there is no class {} among {}", place.of_class,

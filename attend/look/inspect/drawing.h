@@ -47,7 +47,4 @@ class DrawingInspector {
   std::vector<models::AttentionPlace> places_;
 };
 
-// By its config.json: whether a folder's model draws.
-bool draws(const std::filesystem::path& folder);
-
 }  // namespace attend::look

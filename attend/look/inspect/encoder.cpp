@@ -39,7 +39,7 @@ class EncoderOf : public InspectedEncoder {
     return "encoder";
   }
   std::string prefix() const override {
-    return std::is_same_v<Model, tasks::EncoderBody> ? "" : models::name_of(body().config().family);
+    return std::is_same_v<Model, tasks::EncoderBody> ? "" : models::prefix_of(body().config().family);
   }
   Tensor answer(const Tensor& states, const nn::Sequences& texts, const Tensor& rows) const override {
     if constexpr (std::is_same_v<Model, models::SequenceClassifier>)

@@ -63,10 +63,6 @@ std::vector<Candidate> judged(std::vector<float> logits, const models::ImageMode
 
 }  // namespace
 
-bool looks_at_images(const std::filesystem::path& folder) {
-  return catalogue::read_config(folder).entry->family == catalogue::Family::images;
-}
-
 ImageInspector::ImageInspector(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : encoder_(folder, task_of(folder), backend, dtype),
       has_head_(task_of(folder) == catalogue::Task::classify_images),

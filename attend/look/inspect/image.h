@@ -75,7 +75,4 @@ class ImageInspector {
   std::string positions_ = {};  // the name of their table
 };
 
-// By its config.json: whether a folder's model looks at images.
-bool looks_at_images(const std::filesystem::path& folder);
-
 }  // namespace attend::look

@@ -171,7 +171,4 @@ class Inspector {
   Anatomy anatomy_;
 };
 
-// By the config.json of the folder. backend must outlive it.
-std::unique_ptr<Inspector> open_inspector(const std::filesystem::path& folder, Backend& backend, DType dtype);
-
 }  // namespace attend::look

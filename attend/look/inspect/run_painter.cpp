@@ -90,16 +90,6 @@ Json painted_caption(const train::Example& example) {
 
 }  // namespace
 
-const std::vector<models::AttentionPlace>& RunPainter::places() {
-  const std::string file = (folder_ / "config.json").string();
-  if (places_) return *places_;
-  const Json config = read_json(file);
-  places_ = catalogue::entry_of(config, file).family == catalogue::Family::sagan
-                ? models::Sagan(models::sagan_config(config, file)).attention_places()
-                : catalogue::make_image_model(config, file)->attention_places();
-  return *places_;
-}
-
 const Anatomy& RunPainter::anatomy() {
   if (!anatomy_) anatomy_ = anatomy_of(read_json(folder_ / "config.json"), (folder_ / "config.json").string());
   return *anatomy_;
@@ -107,7 +97,8 @@ const Anatomy& RunPainter::anatomy() {
 
 train::ExampleLimits RunPainter::limits() {
   const std::string file = (folder_ / "config.json").string();
-  if (const Json config = read_json(file); catalogue::entry_of(config, file).family == catalogue::Family::sagan)
+  const Json config = read_json(file);
+  if (catalogue::entry_of(config, file).body == catalogue::Task::draw)
     return {.count = std::min(kMostDrawn, models::sagan_config(config, file).labels.size())};
   std::int64_t heads = 0;
   for (const Anatomy::Attention& attention : anatomy().attention) heads += attention.heads;
@@ -121,7 +112,7 @@ Json RunPainter::paint(const std::vector<train::Example>& examples) {
       const bool found = example.image->found.has_value(), words = example.image->words.has_value();
       Json json = found   ? painted_detection(example)
                   : words ? painted_caption(example)
-                          : painted_image(example, places());
+                          : painted_image(example, anatomy().places);
       json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
       list.push_back(std::move(json));
       continue;

@@ -23,11 +23,9 @@ class RunPainter : public train::Painter {
 
  private:
   const Anatomy& anatomy();
-  const std::vector<models::AttentionPlace>& places();  // of a model that looks at images
 
   std::filesystem::path folder_;
   std::optional<Anatomy> anatomy_;
-  std::optional<std::vector<models::AttentionPlace>> places_;
 };
 
 }  // namespace attend::look

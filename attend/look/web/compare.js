@@ -23,7 +23,7 @@ function once(key, make) {
   }
   return kept.get(key);
 }
-const asked = (name, path, body) => once([name, path, JSON.stringify(body)].join(), () => ask(path, body, name));
+const asked = (name, question, body) => once([name, question, JSON.stringify(body)].join(), () => ask(question, body, name));
 
 // Words right, place by place, against the words backwards.
 function judged(text, answer) {
@@ -34,7 +34,7 @@ function judged(text, answer) {
 }
 
 async function column({ name, title, hands }) {
-  const [answer, states] = await Promise.all([asked(name, "/api/inspect", { text: state.text }), asked(name, "/api/states", { text: state.text })]);
+  const [answer, states] = await Promise.all([asked(name, "inspect", { text: state.text }), asked(name, "states", { text: state.text })]);
   const verdict = judged(state.text, answer.text), plain = !answer.attention.length;
   const most = Math.max(...(plain ? states.summary : states.rows.flat()).map(Math.abs));
   const handed = plain ? h("div", { class: "vector" }, strip(states.summary, states.summary.length, most))
@@ -54,7 +54,7 @@ function lengths() {
   const box = h("div", { class: "card wide" }), words = h("p", { class: "note" }), image = h("div"), told = h("p", { class: "quiet", id: "told" });
   const draw = async () => {
     say(words, "Computing: 300 lines that were in no training set, through all three …");
-    const answers = await Promise.all(three.map(one => asked(one.name, "/api/exact", { language: "reverse", count: 300 })));
+    const answers = await Promise.all(three.map(one => asked(one.name, "exact", { language: "reverse", count: 300 })));
     say(words, `${answers[0].count} lines that were in no training set, translated just now by all three: how many are right to the last word, by their length. Point at the image for the numbers.`);
     image.replaceChildren(figure("accuracy-by-length", curves({ title: "lines that are right", unit: answers[0].unit, lines: three.map((one, i) => ({
       name: one.title, total: answers[i].right / answers[i].count, points: answers[i].lengths.map(l => [l.length, l.right / l.count, `${l.right} of ${l.count}`]) })) })));

@@ -14,7 +14,7 @@ function looks(who, number) {
   const key = `${state.image} ${who} ${number}`;
   if (!kept.has(key)) {
     if (kept.size > 200) kept.clear();
-    const answer = ask("/api/attention", { image: state.image, [who]: number });
+    const answer = ask("attention", { image: state.image, [who]: number });
     answer.catch(() => kept.delete(key));
     kept.set(key, answer);
   }

@@ -8,7 +8,7 @@ export function drawn(request) {
   const key = JSON.stringify(request);
   if (!kept.has(key)) {
     if (kept.size > 60) kept.clear();
-    const answer = ask("/api/inspect", request);
+    const answer = ask("inspect", request);
     answer.catch(() => kept.delete(key));
     kept.set(key, answer);
   }

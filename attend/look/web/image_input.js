@@ -1,5 +1,5 @@
 // Which image: one of the samples, a file, a drop or a paste. It is sent once, and then known by its name.
-import { addressOf, exported, model, set, state } from "look/state";
+import { addressOf, apiAddress, exported, model, set, state } from "look/state";
 import { h } from "look/draw";
 
 const kinds = ["image/png", "image/jpeg", "image/webp"];
@@ -7,7 +7,7 @@ const kinds = ["image/png", "image/jpeg", "image/webp"];
 async function send(file) {
   if (!kinds.includes(file.type)) throw new Error(`${file.name || "that"} is no PNG, JPEG or WebP image`);
   if (file.size > model.limits.bytes) throw new Error(`the image has ${(file.size / 1048576).toFixed(0)} MB, at most ${model.limits.bytes / 1048576} are taken`);
-  const response = await fetch(addressOf("/api/image"), { method: "POST", headers: { "Content-Type": file.type }, body: file });
+  const response = await fetch(apiAddress("image"), { method: "POST", headers: { "Content-Type": file.type }, body: file });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error || "the server said " + response.status);
   show(answer.image);

@@ -104,7 +104,7 @@ async function orders() {
 
 // f(Px) against P f(x): the encoder's vectors of the tokens backwards, put back in order, beside those of the text as it is.
 async function equivariance() {
-  const answer = await ask("/api/states", { text: state.text, order: [] }), scale = Math.max(...answer.with.rows.flat().map(Math.abs));
+  const answer = await ask("states", { text: state.text, order: [] }), scale = Math.max(...answer.with.rows.flat().map(Math.abs));
   const side = (title, name) => {
     const { difference, largest, rows, moved } = answer[name], holds = difference < 1e-4 * largest;
     return h("div", {}, h("h3", {}, title),

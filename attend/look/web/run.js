@@ -14,10 +14,10 @@ const others = [];  // runs it is compared with: { name, log, steps }
 const colours = ["var(--accent)", "var(--second)", "#2f9e44", "#9c36b5", "#e8590c", "#1098ad"];
 
 async function update() {
-  let news = await ask("/api/run", { log: run.log.length, look: run.look.length, others: others.map(other => other.log.length) });
+  let news = await ask("run", { log: run.log.length, look: run.look.length, others: others.map(other => other.log.length) });
   if (news.logs < run.log.length || news.looks < run.look.length) {  // the run went back
     run.log = [], run.look = [];
-    news = await ask("/api/run", { log: 0, look: 0 });
+    news = await ask("run", { log: 0, look: 0 });
   }
   run.log.push(...news.log), run.look.push(...news.look);
   run.steps = news.steps || 0, run.minutes = news.minutes || 0;

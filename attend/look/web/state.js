@@ -7,9 +7,11 @@ export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
 // Which of the models here: the one the program was started with, or another of its shelf (#model=NAME).
 let base = "";
-export const addressOf = path => "." + base + path;  // the page may lie in a folder of a server
-export async function ask(path, body, other = null) {
-  const response = await fetch("." + (other === null ? base : `/models/${other}`) + path, body && {
+// The page may lie in a folder of a server. other: the name of another model of the shelf.
+export const addressOf = (path, other = null) => "." + (other === null ? base : `/models/${other}`) + path;
+export const apiAddress = (question, other = null) => addressOf("/api/" + question, other);
+export async function ask(question, body, other = null) {
+  const response = await fetch(apiAddress(question, other), body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const answer = await response.json();
@@ -19,11 +21,11 @@ export async function ask(path, body, other = null) {
 
 // What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, image, detection, caption, drawing, or run alone.
 const start = new URLSearchParams(location.hash.slice(1)).get("model");
-const [first, others] = exported ? [exported.model] : await Promise.all([ask("/api/model"), ask("/api/models").catch(() => null)]);
+const [first, others] = exported ? [exported.model] : await Promise.all([ask("model"), ask("models").catch(() => null)]);
 export const shelf = others || { models: [] };
 if (start !== shelf.first && shelf.models.some(one => one.name === start)) base = `/models/${start}`;
 let broken = "";  // why the model that was meant cannot be opened
-export const model = base ? await ask("/api/model").catch(error => { broken = error.message, base = ""; return first; }) : first;
+export const model = base ? await ask("model").catch(error => { broken = error.message, base = ""; return first; }) : first;
 export const sentences = sentencesOf(model);
 const last = model.attention[model.attention.length - 1];
 
@@ -101,7 +103,7 @@ export function inspect(request) {
   const key = JSON.stringify(request);
   if (!kept.has(key)) {
     if (kept.size > 40) kept.clear();
-    const answer = ask("/api/inspect", request);
+    const answer = ask("inspect", request);
     answer.catch(() => kept.delete(key));
     kept.set(key, answer);
   }
@@ -118,7 +120,7 @@ export function attention(request) {
   const key = JSON.stringify(request);
   if (!layers.has(key)) {
     if (layers.size > 24) layers.clear();
-    const answer = ask("/api/attention", request);
+    const answer = ask("attention", request);
     answer.catch(() => layers.delete(key));
     layers.set(key, answer);
   }
@@ -126,7 +128,7 @@ export function attention(request) {
 }
 
 export function trace(where) {
-  if (!exported) return ask("/api/trace", where);
+  if (!exported) return ask("trace", where);
   if (exported.trace) return Promise.resolve(exported.trace.steps);
   return Promise.reject(new Error("This file carries no walk."));
 }
@@ -134,13 +136,13 @@ export function trace(where) {
 // Where a walk ends.
 export function output(where) {
   if (exported) return Promise.resolve(exported.output);
-  return ask("/api/output", where);
+  return ask("output", where);
 }
 
 let table = null;
 export function positions() {
   if (exported) return Promise.resolve(exported.positions);
-  return table ??= ask("/api/positions", {});
+  return table ??= ask("positions", {});
 }
 
 export const sameHead = (a, b) => a.stack === b.stack && a.kind === b.kind && a.layer === b.layer;

@@ -5,11 +5,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/look/api/api.h"
-#include "attend/look/api/image_api.h"
-#include "attend/look/inspect/image.h"
-#include "attend/look/inspect/image_page.h"
-#include "attend/look/inspect/inspect.h"
+#include "attend/look/api/shown_model.h"
 #include "attend/serve/api/openapi.h"
 #include "attend/tensor/backend.h"
 
@@ -41,9 +37,7 @@ http::Response one_folder_down(const ApiCall& call) {
 struct LookApi::Copy {
   std::int64_t created = 0;  // of the model it is a copy of
   std::unique_ptr<Backend> backend;
-  std::unique_ptr<look::Inspector> text;
-  std::unique_ptr<look::ImageInspector> images;
-  std::unique_ptr<look::ImageApi> image_api;
+  look::ShownModel model;
   std::unique_ptr<look::Api> api;
 };
 
@@ -77,15 +71,9 @@ std::shared_ptr<LookApi::Copy> LookApi::copy_of(const ServedModels& models, cons
   const auto copy = std::make_shared<Copy>();
   copy->created = model->created();
   copy->backend = options_.open_backend();
-  if (look::looks_at_images(model->folder())) {
-    copy->images = std::make_unique<look::ImageInspector>(model->folder(), *copy->backend, DType::f32);
-    copy->image_api = std::make_unique<look::ImageApi>(*copy->images);
-  } else {
-    copy->text = look::open_inspector(model->folder(), *copy->backend, DType::f32);
-  }
-  copy->api =
-      std::make_unique<look::Api>(look::Api::Parts{.inspector = copy->text.get(), .images = copy->image_api.get()},
-                                  look::ApiOptions{.name = name, .only_local_names = options_.only_local_names});
+  copy->model = look::ShownModel(model->folder(), {}, *copy->backend, DType::f32);
+  copy->api = std::make_unique<look::Api>(
+      copy->model.parts(), look::ApiOptions{.name = name, .only_local_names = options_.only_local_names});
   return kept = copy;
 }
 

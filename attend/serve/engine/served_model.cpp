@@ -142,7 +142,6 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
     return queue;
   };
   const auto backend = backend_;  // which the functions keep
-  const bool bert = config_.entry->family == catalogue::Family::bert;
   switch (config_.task) {
     case catalogue::Task::translate: {
       std::shared_ptr<const tasks::LoadedTranslator> loaded =
@@ -197,7 +196,6 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
       host(windows, engine);
       break;
     case catalogue::Task::embed:
-      if (!bert) break;
       embedder = std::make_shared<const tasks::Embedder>(folder_, *backend_, options_.format);
       reader_ = &embedder->encoder().reader();
       width_ = embedder->encoder().config().width;

@@ -12,9 +12,9 @@
 #include "attend/train/loop/run_folder.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
+#include "tests/train/recipes/heads/toy_labels.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_labels.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {

@@ -20,8 +20,8 @@
 #include "attend/view/figure.h"
 #include "tests/cli/run_attend.h"
 #include "tests/tensor/tensors.h"
+#include "tests/train/recipes/detection/toy_scenes.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
 namespace {

@@ -19,9 +19,9 @@
 #include "attend/tasks/tagger.h"
 #include "tests/tensor/tensors.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_images.h"
-#include "tests/train/recipes/toy_labels.h"
+#include "tests/train/recipes/heads/toy_labels.h"
+#include "tests/train/recipes/images/toy_images.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {

@@ -10,11 +10,14 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/cli/support/shell_word.h"
+#include "attend/tasks/labelled_tasks.h"
+#include "attend/train/recipes/trainings.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/toy_tasks.h"
@@ -101,17 +104,23 @@ class PrintedCommands : public testing::Test {
   fs::path folder_;
 };
 
-class PrintedByTasks : public PrintedCommands, public testing::WithParamInterface<const char*> {};
+class PrintedByTasks : public PrintedCommands, public testing::WithParamInterface<std::string_view> {};
+
+std::vector<std::string_view> all_tasks() {
+  std::vector<std::string_view> names;
+  for (const train::TrainedTask& task : train::trained_tasks()) names.push_back(task.name);
+  return names;
+}
 
 TEST_P(PrintedByTasks, Run) {
-  const std::string task = GetParam();
+  const std::string task(GetParam());
   Words words = toy_task(folder_, task, folder_ / "my run");
   const std::vector<std::pair<std::string, Words>> shapes = {
       {"translation", kTransformer}, {"language-model", kGpt},          {"masked-lm", kBert},
       {"classify-images", kVit},     {"detect", kDetr + kDetrBackbone}, {"describe", kShowTell + kVit}};
   for (const auto& [name, shape] : shapes)
     if (task == name) words = words + shape;
-  if (task == "classify" || task == "tag" || task == "answer") {
+  if (tasks::labelled_task(task)) {
     ASSERT_EQ(run_attend(toy_task(folder_, "masked-lm", folder_ / "bert") + kBert).code, 0);
     words = words + Words{"--from", (folder_ / "bert").string()};
   }
@@ -120,14 +129,11 @@ TEST_P(PrintedByTasks, Run) {
   run_all(trained.out);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tasks, PrintedByTasks,
-                         testing::Values("translation", "language-model", "masked-lm", "classify", "tag", "answer",
-                                         "classify-images", "describe", "detect", "draw"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Tasks, PrintedByTasks, testing::ValuesIn(all_tasks()), [](const auto& info) {
+  std::string name(info.param);
+  std::erase(name, '-');
+  return name;
+});
 
 class PrintedByRecipes : public PrintedCommands, public testing::WithParamInterface<const char*> {};
 

@@ -17,8 +17,8 @@
 #include "attend/train/recipes/images/image_recipe.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_corpus.h"
 #include "tests/train/recipes/toy_tasks.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {

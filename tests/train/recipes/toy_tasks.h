@@ -8,9 +8,10 @@
 
 #include "attend/base/files.h"
 #include "attend/data/synthetic/scenes_folder.h"
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_images.h"
-#include "tests/train/recipes/toy_labels.h"
+#include "attend/tasks/labelled_tasks.h"
+#include "tests/train/recipes/heads/toy_labels.h"
+#include "tests/train/recipes/images/toy_images.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 
@@ -76,7 +77,10 @@ inline Words toy_data(const std::filesystem::path& folder, const std::string& ta
   if (missing("train.txt")) write_toy_labels(folder, 40);
   if (task == "masked-lm")
     return {"--text", path("train.txt"), "--valid-text", path("valid.txt"), "--block", "8", "--batch", "4"};
-  const std::string kind = task == "tag" ? "conll" : task == "answer" ? "jsonl" : "tsv";
+  const data::Labelling labelling = tasks::labelled_task(task)->labelling;
+  const std::string kind = labelling == data::Labelling::words     ? "conll"
+                           : labelling == data::Labelling::answers ? "jsonl"
+                                                                   : "tsv";
   return {"--train", path("train." + kind), "--valid", path("valid." + kind), "--batch", "4"};
 }
 

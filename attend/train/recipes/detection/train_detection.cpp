@@ -29,7 +29,7 @@ using models::Detr;
 struct DetectionImages {
   DetectionImages(const std::string& path, const DetectRecipe& recipe)
       : set(path, {.images = recipe.images_folder, .masks = recipe.images.copy_paste > 0}),
-        reader(data::images_of(set), recipe.images.images().reading()) {}
+        reader(data::images_of(set), recipe.images.reading()) {}
   data::DetectionSet set;
   data::ImageCache reader;
 

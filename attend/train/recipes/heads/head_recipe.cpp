@@ -1,8 +1,11 @@
 #include "attend/train/recipes/heads/head_recipe.h"
 
 #include <utility>
+#include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
+#include "attend/tasks/labelled_tasks.h"
 #include "attend/train/recipes/epochs.h"
 
 namespace attend::train {
@@ -14,7 +17,11 @@ constexpr EpochOptions kHeadEpochs{.warmup_part = 10};
 HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   HeadRecipe recipe;
   read_recipe(recipe, settings, what);
-  check_one_of(what, "task", recipe.task, {"classify", "tag", "answer"});
+  if (!tasks::labelled_task(recipe.task)) {
+    std::vector<std::string_view> known;
+    for (const tasks::LabelledTask& each : tasks::kLabelledTasks) known.push_back(name_of(each.task));
+    fail("{}: 'task' is '{}', but must be one of {}", what, recipe.task, joined(known, ", "));
+  }
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "format", recipe.format, {"auto", "csv", "tsv", "jsonl", "conll", "squad"});
   check(recipe.max_length == 0 || recipe.max_length >= 8, "{}: 'max_length' must be 0 or at least 8, not {}", what,

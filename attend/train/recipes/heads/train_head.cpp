@@ -12,6 +12,7 @@
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/tasks/labelled_tasks.h"
 #include "attend/train/recipes/heads/head_examples.h"
 #include "attend/train/recipes/heads/head_recipe.h"
 #include "attend/train/recipes/heads/head_task.h"
@@ -22,18 +23,12 @@ namespace attend::train {
 
 namespace {
 
-tasks::TargetKind kind_of(const HeadRecipe& recipe) {
-  if (recipe.task == "tag") return tasks::TargetKind::tags;
-  if (recipe.task == "answer") return tasks::TargetKind::span;
-  return recipe.regression ? tasks::TargetKind::number : tasks::TargetKind::label;
-}
+// resolve_head_recipe() refuses other names.
+const tasks::LabelledTask& task_of(const HeadRecipe& recipe) { return *tasks::labelled_task(recipe.task); }
+tasks::TargetKind kind_of(const HeadRecipe& recipe) { return task_of(recipe).kind_for(recipe.regression); }
 
 data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path, std::ostream& messages) {
-  const tasks::TargetKind kind = kind_of(recipe);
-  const auto labelling = kind == tasks::TargetKind::tags   ? data::Labelling::words
-                         : kind == tasks::TargetKind::span ? data::Labelling::answers
-                                                           : data::Labelling::text;
-  data::LabelledFile file = data::read_labelled(path, {.labelling = labelling,
+  data::LabelledFile file = data::read_labelled(path, {.labelling = task_of(recipe).labelling,
                                                        .format = recipe.format,
                                                        .header = recipe.header,
                                                        .text_column = recipe.text_column,
@@ -51,11 +46,11 @@ std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::Labell
   if (kind == tasks::TargetKind::span) return {};
   if (kind == tasks::TargetKind::number) return {"score"};
   std::vector<std::string> labels = labels_in(training, kind);
-  const catalogue::Task task = kind == tasks::TargetKind::tags ? catalogue::Task::tag : catalogue::Task::classify;
   const std::vector<std::string> before = models::labels_of(from.json, recipe.from);
   const auto known = [&](const std::string& label) { return std::ranges::find(before, label) != before.end(); };
   // A folder that has this head and knows all labels keeps its own.
-  if (recipe.label_names.empty() && from.task == task && std::ranges::all_of(labels, known)) return before;
+  if (recipe.label_names.empty() && from.task == task_of(recipe).task && std::ranges::all_of(labels, known))
+    return before;
   check(labels.size() >= 2, "{}: all texts have the same label, '{}'", training.path, labels.front());
   constexpr std::size_t kMostLabels = 10000;
   check(labels.size() <= kMostLabels, "{}: has {} different labels, more than {}; is it a number (--regression)?",
@@ -85,9 +80,10 @@ class HeadJob : public JobOf<HeadTask> {
         validation_file_(read_texts(given, given.valid, run.options.messages)) {
     if (!given.test.empty()) test_file_ = read_texts(given, given.test, run.options.messages);
     labels_ = labels_for(given, training_file_, start_);
-    head_ = tasks::make_head(
-        start_, kind_,
-        tasks::NewHead{.labels = given.label_names.empty() ? labels_ : given.label_names, .dropout = given.dropout});
+    head_ = tasks::make_head(start_, task_of(given).task,
+                             tasks::NewHead{.labels = given.label_names.empty() ? labels_ : given.label_names,
+                                            .regression = given.regression,
+                                            .dropout = given.dropout});
     Json config = head_->config();
     config["dtype"] = run.dtype == DType::bf16 ? "bfloat16" : "float32";
     if (!run.folder.resumed()) copy_tokenizer(run.from, run.folder.prepared());

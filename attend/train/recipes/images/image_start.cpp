@@ -38,8 +38,6 @@ std::vector<float> stretched(const std::vector<float>& table, const Shape& from,
 
 Json image_start_json(const catalogue::ModelConfig& start, const ImageRecipe& recipe,
                       const std::vector<std::string>& labels) {
-  check(start.entry->family == catalogue::Family::images, "{}: a {} does not look at images", start.path,
-        start.entry->type);
   Json json = catalogue::make_image_model(start.json, start.path)->config();
   json["image_size"] = recipe.images.image_size;
   json.erase("problem_type");  // each image has one label here

@@ -14,8 +14,8 @@
 #include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
+#include "tests/train/recipes/images/toy_images.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_images.h"
 
 namespace attend::test {
 namespace {

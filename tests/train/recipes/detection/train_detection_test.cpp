@@ -12,10 +12,10 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "tests/cli/run_attend.h"
+#include "tests/train/recipes/detection/toy_scenes.h"
 #include "tests/train/recipes/folder_bytes.h"
+#include "tests/train/recipes/images/toy_images.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_images.h"
-#include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
 namespace {

@@ -21,7 +21,7 @@
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {

@@ -1,0 +1,55 @@
+#include "attend/look/api/shown_model.h"
+
+#include <optional>
+
+#include "attend/base/error.h"
+#include "attend/look/api/caption_api.h"
+#include "attend/look/api/detection_api.h"
+#include "attend/look/api/image_api.h"
+#include "attend/look/inspect/caption.h"
+#include "attend/look/inspect/detection.h"
+#include "attend/look/inspect/image_page.h"
+
+namespace attend::look {
+
+namespace {
+
+std::string name_of_folder(const std::filesystem::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();  // "runs/en-de/"
+}
+
+}  // namespace
+
+ShownModel::ShownModel(const std::filesystem::path& folder, const std::filesystem::path& beside, Backend& backend,
+                       DType dtype)
+    : opened_(open_model(folder, backend, dtype)) {
+  if (!beside.empty()) {
+    check(opened_.describer || opened_.drawings,
+          "look: --beside is for models that write about images or draw; the one in {} does neither", folder.string());
+    beside_ = open_model(beside, backend, dtype);
+    check((opened_.describer && beside_.describer) || (opened_.drawings && beside_.drawings),
+          "look: --beside compares two models that write about images, or two that draw; {} and {} are of two kinds",
+          folder.string(), beside.string());
+  }
+  const std::string name = name_of_folder(beside);
+  if (opened_.images) images_ = std::make_unique<ImageApi>(*opened_.images);
+  if (opened_.detector) images_ = std::make_unique<DetectionApi>(*opened_.detector);
+  if (opened_.describer) {
+    std::optional<CaptionApi::Named> other;
+    if (beside_) other.emplace(CaptionApi::Named{*beside_.describer, name});
+    images_ = std::make_unique<CaptionApi>(CaptionApi::Named{*opened_.describer, name_of_folder(folder)}, other);
+  }
+  if (opened_.drawings)
+    drawings_ = std::make_unique<DrawingApi>(*opened_.drawings, DrawingApi::Beside{beside_.drawings.get(), name});
+}
+
+view::Figure ShownModel::figure(const image::Image& image, const std::string& name) const {
+  if (const tasks::Detector* detector = opened_.detector.get())
+    return detection_page(inspect_detection(*detector, detector->prepare(image)), name, DetectionApi::kThreshold);
+  if (const tasks::LoadedDescriber* describer = opened_.describer.get())
+    return caption_page(inspect_caption(*describer, describer->prepare(image)));
+  check(opened_.images != nullptr, "look: this model reads no images");
+  return image_page(opened_.images->inspect(opened_.images->prepare(image)), name);
+}
+
+}  // namespace attend::look

@@ -1,0 +1,35 @@
+// A model folder with what answers the page's questions about it, whichever kind of model it is.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "attend/look/api/api.h"
+#include "attend/look/inspect/open.h"
+#include "attend/view/figure.h"
+
+namespace attend::look {
+
+class ShownModel {
+ public:
+  ShownModel() = default;  // of no model: a run that has saved none yet
+  // beside: the folder of a second model to compare with; empty: none. backend must outlive it.
+  ShownModel(const std::filesystem::path& folder, const std::filesystem::path& beside, Backend& backend, DType dtype);
+
+  explicit operator bool() const { return static_cast<bool>(opened_); }
+  Inspector* text() const { return opened_.text.get(); }    // null: it reads no text
+  ImageQuestions* images() const { return images_.get(); }  // null: it reads no images
+  DrawingApi* drawings() const { return drawings_.get(); }  // null: it makes none
+  Api::Parts parts() const { return {.inspector = text(), .images = images(), .drawings = drawings()}; }
+
+  // What a model that reads images makes of one, as a drawing for a file.
+  view::Figure figure(const image::Image& image, const std::string& name) const;
+
+ private:
+  OpenedModel opened_, beside_;
+  std::unique_ptr<ImageQuestions> images_;
+  std::unique_ptr<DrawingApi> drawings_;
+};
+
+}  // namespace attend::look

@@ -1,0 +1,60 @@
+#include "attend/train/recipes/trainings.h"
+
+namespace attend::train {
+
+std::span<const TrainedTask> trained_tasks() {
+  static const std::vector<TrainedTask> kTasks = {
+      {"translation",
+       "translate --model {model}",
+       "Translate sentences (Transformer, RNN).",
+       {"source", "target", "valid_source", "valid_target", "out"},
+       translation_training},
+      {"language-model",
+       "generate --model {model}",
+       "Generate text (GPT-2).",
+       {"text", "valid_text", "out"},
+       language_training},
+      {"masked-lm",
+       "fill --model {model}",
+       "Predict masked words (BERT, RoBERTa).",
+       {"text", "valid_text", "out"},
+       masked_training},
+      {"classify",
+       "classify --model {model}",
+       "Classify sentences or pairs of sentences.",
+       {"from", "train", "valid", "out"},
+       head_training},
+      {"tag",
+       "tag --model {model}",
+       "Label each word, for example named entities.",
+       {"from", "train", "valid", "out"},
+       head_training},
+      {"answer",
+       "answer --model {model} --question 'What is new?' --context-text 'The model is new.'",
+       "Answer questions about a text (SQuAD).",
+       {"from", "train", "valid", "out"},
+       head_training},
+      {"classify-images",
+       "classify --model {model} {image}",
+       "Classify images (ViT, Swin, MViT, ResNet).",
+       {"train", "out"},
+       image_training},
+      {"describe",
+       "describe --model {model} {image}",
+       "Write captions for images.",
+       {"train", "out"},
+       caption_training},
+      {"detect",
+       "detect --model {model} {image} --show",
+       "Detect objects in images (DETR).",
+       {"train", "out"},
+       detect_training},
+      {"draw",
+       "draw --model {model} --show",
+       "Generate images of a class from noise (SAGAN).",
+       {"train", "out"},
+       draw_training}};
+  return kTasks;
+}
+
+}  // namespace attend::train
