@@ -1,5 +1,6 @@
 // Items of many requests, worked off in batches up to a budget (tokens, images). A batch takes one item of each
-// request in turn, oldest request first: one that brings a thousand holds nobody up, and none is too large to take.
+// request in turn: one that brings a thousand holds nobody up, and none is too large to take. Requests that have had
+// much computing time are not in a batch with those that have had little, and where others wait, batches are short.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -65,13 +67,22 @@ class BatchQueue : public Hosted {
     return std::move(job->results);
   }
 
-  bool step() override {
+  double attained() const override {
+    const std::lock_guard lock(mutex_);
+    double least = kNoWork;
+    for (const std::shared_ptr<Job>& job : jobs_) least = std::min(least, job->attained);
+    return least;
+  }
+
+  bool step(const Turn& turn) override {
     std::vector<Place> places;
     std::vector<const Item*> items;
     std::vector<Result> results;
     std::exception_ptr failure;
+    const Clock::time_point begin = Clock::now();
+    std::int64_t cost = 0;
     try {
-      const std::int64_t cost = take(places, items);
+      cost = take(turn, places, items);
       if (items.empty()) return false;
       metrics_.observe("te_batch_next_size", static_cast<double>(items.size()));
       metrics_.observe("te_batch_next_tokens", static_cast<double>(cost));
@@ -81,9 +92,12 @@ class BatchQueue : public Hosted {
     } catch (...) {
       failure = compute_failure();
     }
+    const double seconds = seconds_since(begin);
+    if (seconds > 0) per_second_ = static_cast<double>(cost) / seconds;
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const auto& [job, index] = places[i];
+      job->attained += seconds / static_cast<double>(places.size());
       if (failure)
         drop_rest(job, failure);
       else
@@ -109,6 +123,7 @@ class BatchQueue : public Hosted {
     std::size_t taken = 0, left = 0;  // left: those without a result
     Clock::time_point begun;
     double queue = 0;
+    double attained = 0;  // seconds of computing, its share of batches
     std::exception_ptr failure;
     std::atomic<bool> cancelled{false};
     std::condition_variable done;  // its own: one for all would wake every client for each batch
@@ -118,17 +133,50 @@ class BatchQueue : public Hosted {
     std::size_t index;
   };
 
+  std::int64_t next_cost(const Job& job) const { return options_.cost(job.items[job.taken]); }
+
+  // Locked. Who may be in the next batch: the least-served requests, and of those items of about one length, the
+  // shortest first, where somebody waits for its end.
+  struct Choice {
+    int level;             // of requests; -1: any
+    std::int64_t longest;  // cost of an item
+    std::int64_t budget;
+  };
+  Choice choose(const Turn& turn) const {
+    Choice choice = {-1, std::numeric_limits<std::int64_t>::max(), options_.budget};
+    if (turn.everybody) return choice;
+    int highest = 0;
+    for (const std::shared_ptr<Job>& job : jobs_) {
+      const int level = level_of(job->attained);
+      choice.level = choice.level < 0 ? level : std::min(choice.level, level);
+      highest = std::max(highest, level);
+    }
+    if (!turn.contended && highest == choice.level) return choice;
+    std::int64_t shortest = choice.longest;
+    for (const std::shared_ptr<Job>& job : jobs_)
+      if (level_of(job->attained) == choice.level) shortest = std::min(shortest, next_cost(*job));
+    choice.longest = kSimilar * std::max<std::int64_t>(shortest, kShortItem);
+    choice.budget =
+        std::clamp(static_cast<std::int64_t>(per_second_ * kPieceSeconds), (options_.budget + 7) / 8, options_.budget);
+    return choice;
+  }
+
   // A batch, and its cost. Whatever throws, an item is in places, or it is as it was.
-  std::int64_t take(std::vector<Place>& places, std::vector<const Item*>& items) {
+  std::int64_t take(const Turn& turn, std::vector<Place>& places, std::vector<const Item*>& items) {
     std::int64_t cost = 0;
     const std::lock_guard lock(mutex_);
-    while (!jobs_.empty()) {
-      const std::shared_ptr<Job> job = jobs_.front();
+    const Choice choice = choose(turn);
+    for (std::size_t at = 0; at < jobs_.size();) {
+      const std::shared_ptr<Job> job = jobs_[at];
       const Item& item = job->items[job->taken];
-      const std::int64_t own = options_.cost(item);
-      if (!items.empty() && cost + own > options_.budget) break;
+      const std::int64_t own = next_cost(*job);
+      if ((choice.level >= 0 && level_of(job->attained) != choice.level) || own > choice.longest) {
+        ++at;
+        continue;
+      }
+      if (!items.empty() && cost + own > choice.budget) break;
+      jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(at));
       if (job->taken + 1 < job->items.size()) jobs_.push_back(job);  // behind the others
-      jobs_.pop_front();
       if (job->taken == 0) job->queue = seconds_since(job->begun);
       const std::size_t index = job->taken++;
       --waiting_;
@@ -164,9 +212,13 @@ class BatchQueue : public Hosted {
     if (job->left > 0) drop_rest(job, std::make_exception_ptr(Cancelled()));
   }
 
+  static constexpr double kPieceSeconds = 0.004;                // of a batch that others wait for
+  static constexpr std::int64_t kSimilar = 4, kShortItem = 16;  // of costs
+
   Engine& engine_;
   Metrics& metrics_;
   Options options_;
+  double per_second_ = 0;  // cost, of the last batch
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> jobs_;  // those with items that are not taken
   std::size_t waiting_ = 0;

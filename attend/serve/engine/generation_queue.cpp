@@ -40,6 +40,7 @@ struct GenerationQueue::Job {
   std::vector<Sample> samples;
   std::size_t left = 0;
   std::int64_t prompt_tokens = 0;
+  double attained = 0;  // seconds of computing, its share of steps; the engine's
   Clock::time_point begun = Clock::now();
   bool first = true, told = false;
 };
@@ -296,7 +297,21 @@ void GenerationQueue::admit() {
   }
 }
 
-bool GenerationQueue::step() {
+double GenerationQueue::attained() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!arrived_.empty()) return 0;
+  }
+  if (lines_.empty() && (!rows_ || rows_->idle())) return kNoWork;
+  double least = kNoWork;
+  for (const std::weak_ptr<Job>& weak : running_)
+    if (const std::shared_ptr<Job> job = weak.lock()) least = std::min(least, job->attained);
+  return least == kNoWork ? 0 : least;
+}
+
+// All rows take a step together: one text more costs next to nothing.
+bool GenerationQueue::step(const Turn&) {
+  const Clock::time_point begin = Clock::now();
   try {
     {
       const std::lock_guard lock(mutex_);
@@ -308,6 +323,9 @@ bool GenerationQueue::step() {
     if (!rows_) make_batch();  // there was no memory for it
     admit();
     count_step(rows_->advance());
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    for (const std::weak_ptr<Job>& weak : running_)
+      if (const std::shared_ptr<Job> job = weak.lock()) job->attained += seconds / static_cast<double>(running_.size());
     waiting_ = in_lines_ + rows_->waiting() + rows_->busy();
   } catch (...) {
     fail_all(compute_failure());

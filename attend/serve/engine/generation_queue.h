@@ -89,7 +89,8 @@ class GenerationQueue : public Hosted {
   };
   std::vector<Answer> run(std::span<const GenerationRequest> requests, const std::stop_token& stop);
 
-  bool step() override;
+  double attained() const override;
+  bool step(const Turn& turn) override;
   std::size_t waiting() const;
   const tasks::Generator& generator() const { return *generator_; }
 

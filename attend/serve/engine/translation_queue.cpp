@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "attend/serve/engine/failure.h"
@@ -16,6 +18,7 @@ struct TranslationQueue::Job {
   tasks::TranslateOptions options;
   std::vector<std::vector<tasks::Translation>> results;
   std::size_t taken = 0, left = 0;
+  double attained = 0;  // seconds of computing, its share of searches; the engine's
   std::atomic<bool> gone{false};
   std::exception_ptr failure;
   std::condition_variable done;  // its own: one for all would wake every client for each sentence
@@ -31,7 +34,7 @@ struct TranslationQueue::Job {
 };
 
 namespace {
-constexpr std::size_t kForNewcomers = 2;  // searches beyond the usual
+constexpr std::size_t kForNewcomers = 4;  // searches beyond the usual
 }
 
 struct TranslationQueue::Running {
@@ -99,14 +102,14 @@ void TranslationQueue::take(Running& next, std::vector<std::vector<std::int32_t>
   const bool time = running_.empty() || running_.back()->steps >= options_.steps_between ||
                     waiting_ >= std::min(options_.sentences, std::max<std::size_t>(under_way, 1));
   if (!time) return;
-  // Where searches are full of sentences of a request that has more, those who come meanwhile have one of their own.
+  // Where searches are those of requests that have had much time, those who come meanwhile have one of their own.
   const bool full = running_.size() >= options_.searches;
   const auto is_new = [](const std::shared_ptr<Job>& job) { return job->taken == 0; };
-  const auto has_more = [](const Running::Place& place) { return place.job->taken < place.job->sentences.size(); };
-  const bool long_one =
-      std::ranges::any_of(running_, [&](const auto& search) { return std::ranges::any_of(search->places, has_more); });
+  const auto young = std::ranges::count_if(running_, [&](const auto& search) { return level_of_search(*search) == 0; });
   const auto first = full ? std::ranges::find_if(jobs_, is_new) : jobs_.begin();
-  if (first == jobs_.end() || (full && (!long_one || running_.size() >= options_.searches + kForNewcomers))) return;
+  if (first == jobs_.end() || (full && (young >= static_cast<std::ptrdiff_t>(options_.searches) ||
+                                        running_.size() >= options_.searches + kForNewcomers)))
+    return;
   const std::shared_ptr<Job> oldest = *first;
   options = oldest->options;
   const std::size_t length = oldest->sentences[oldest->taken].size();
@@ -176,15 +179,39 @@ void TranslationQueue::fail(Running& search, const std::exception_ptr& failure) 
   std::erase_if(jobs_, [](const std::shared_ptr<Job>& job) { return job->taken == job->sentences.size(); });
 }
 
-bool TranslationQueue::step() {
+int TranslationQueue::level_of_search(const Running& search) const {
+  double least = kNoWork;
+  for (const Running::Place& place : search.places)
+    if (!place.done) least = std::min(least, place.job->attained);
+  return level_of(least);
+}
+
+double TranslationQueue::attained() const {
+  double least = kNoWork;
+  for (const auto& search : running_)
+    for (const Running::Place& place : search->places)
+      if (!place.done) least = std::min(least, place.job->attained);
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Job>& job : jobs_) least = std::min(least, job->attained);
+  return least;
+}
+
+bool TranslationQueue::step(const Turn& turn) {
   admit();
   if (running_.empty()) return false;
+  int lowest = std::numeric_limits<int>::max();
+  for (const auto& running : running_) lowest = std::min(lowest, level_of_search(*running));
   for (auto& running : running_) {
+    if (!turn.everybody && level_of_search(*running) > lowest) continue;
+    const auto begin = std::chrono::steady_clock::now();
     try {
       for (std::size_t i = 0; i < running->places.size(); ++i)
         if (running->places[i].job->gone) running->search->drop(i);
       running->search->step();
       ++running->steps;
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      for (const Running::Place& place : running->places)
+        place.job->attained += seconds.count() / static_cast<double>(running->places.size());
     } catch (...) {
       fail(*running, compute_failure());
       running->search.reset();

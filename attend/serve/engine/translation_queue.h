@@ -34,13 +34,15 @@ class TranslationQueue : public Hosted {
   std::vector<std::vector<tasks::Translation>> run(std::vector<std::vector<std::int32_t>> sentences,
                                                    const tasks::TranslateOptions& options,
                                                    const std::stop_token& stop = {});
-  bool step() override;
+  double attained() const override;
+  bool step(const Turn& turn) override;
   std::size_t waiting() const;
   const tasks::LoadedTranslator& translator() const { return *translator_; }
 
  private:
   struct Job;
   struct Running;
+  int level_of_search(const Running& search) const;
   void take(Running& next, std::vector<std::vector<std::int32_t>>& sentences, tasks::TranslateOptions& options);
   void admit();
   void finish(const std::shared_ptr<Job>& job, std::size_t sentence, std::vector<tasks::Translation> translations);
