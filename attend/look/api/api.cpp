@@ -87,7 +87,7 @@ std::string Api::inspect(const Json& request) {
   InspectOptions options{.beams = http::whole(request, "beams", 4), .tokens = http::whole(request, "tokens", 12)};
   if (const Json* ablation = http::field(request, "ablation")) options.ablation = read_ablation(*ablation);
   if (const Json* prefix = http::field(request, "prefix")) options.prefix = http::ids(*prefix, "prefix");
-  return inspection_text(inspector().inspect(text, options));
+  return inspection_text(inspector().inspect(text, options), inspector().card().start);
 }
 
 Json Api::trace(const Json& request) {
