@@ -1,5 +1,5 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
-import { begin, exported, inspect, model, onChange, readAddress, sentences, set, shelf, state, subject } from "look/state";
+import { begin, exported, inspect, model, onChange, opening, readAddress, sentences, set, shelf, state, subject } from "look/state";
 import { h } from "look/draw";
 import { compareView, comparable } from "look/compare";
 import { explain } from "look/glossary";
@@ -150,6 +150,7 @@ const named = shelf.models.length ? [] : [model.name];  // the switch says it al
 const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
 $("model").textContent = alone ? `${model.name} · training` : [...named, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
 $("go").textContent = answers[1] || "";
+$("translation").classList.toggle("translated", model.kind === "translation");
 $("form").addEventListener("submit", event => {
   event.preventDefault();
   set({ text: $("text").value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
@@ -159,16 +160,19 @@ const chooser = h("select", { id: "switch", "aria-label": "model", title: "anoth
   ...[...(shelf.models.some(one => one.name === model.name) ? [] : [{ name: model.name, about: "" }]), ...shelf.models].map(({ name, about }) =>
     h("option", { value: name, selected: name === model.name ? "" : null, title: about }, about ? `${name}: ${about}` : name)));
 if (!alone && shelf.models.length) $("model").before(chooser);
-const picker = h("select", { id: "telling", "aria-label": "telling sentences", onchange: event => {
-  if (event.target.value) set({ text: event.target.value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
-} }, h("option", { value: "" }, "sentences that show something …"), ...sentences.flatMap(({ text, swapped, why }) => [text, ...(swapped ? [swapped] : [])].map((one, i) =>
+const picker = h("select", { id: "telling", "aria-label": "examples", onchange: async event => {
+  if (!event.target.value) return;
+  Object.assign(state, { text: event.target.value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
+  const result = await inspect(subject()).catch(() => null);  // an example opens with the head that shows its point
+  set(result && result.attention.length ? opening(result) : {});
+} }, h("option", { value: "" }, "examples …"), ...sentences.flatMap(({ text, swapped, why }) => [text, ...(swapped ? [swapped] : [])].map((one, i) =>
   h("option", { value: one }, `${one} — ${i ? "the same in another order" : why}`))));
 $("sentences").append(picker);
 function showSentence() {
   const known = sentences.some(one => one.text === state.text || one.swapped === state.text), value = known ? state.text : "";
   if (picker.value !== value) picker.value = value;
 }
-if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", onclick: () => startTour(answered) }, "Take the tour"));
+if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", "aria-label": "Take the tour", onclick: () => startTour(answered) }, h("span", { class: "long" }, "Take the tour"), h("span", { class: "brief" }, "Tour")));
 const input = images ? imageInput(fail) : null;
 if (input) $("images").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }

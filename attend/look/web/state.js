@@ -42,7 +42,7 @@ export const state = { ...defaults };
 let open = true, plain = true;
 export const bare = () => plain;
 export function begin(result) {
-  if (open && result && model.kind !== "image") Object.assign(state, easiest(result));
+  if (open && result && model.kind !== "image") Object.assign(state, opening(result));
   open = plain = false;
 }
 
@@ -199,6 +199,17 @@ export function easiest(result, wanted = null) {
       if (clear > most) most = clear, best = { stack, kind, layer, head };
     });
   return best;
+}
+
+// The head that a sentence opens with: the one that links the two tokens it is about, or the easiest to read.
+export function opening(result) {
+  const link = sentences.find(one => one.text === state.text)?.link, pieces = result.source.pieces.map(piece => piece.trim());
+  const [from, to] = (link || []).map(word => pieces.indexOf(word));
+  let best = null, most = 0;
+  if (from >= 0 && to >= 0)
+    for (const { stack, kind, layer, weights } of result.attention.filter(a => a.stack === "encoder"))
+      weights.forEach((rows, head) => { if (rows[from][to] > most) most = rows[from][to], best = { stack, kind, layer, head, focus: from }; });
+  return best || easiest(result);
 }
 
 // Who looks and at what, in words: piece is one token, or nothing for all of them.
