@@ -132,10 +132,10 @@ struct Looked {
           "look: --beside is for models that write about images or draw; the one in {} does neither", folder.string());
     if (family == catalogue::Family::images) {
       images = std::make_unique<look::ImageInspector>(folder, backend, dtype);
-      image_api = std::make_unique<look::ImageApi>(*images);
+      image_api = std::make_unique<look::ImageApi>(*images, folder);
     } else if (family == catalogue::Family::detr) {
       detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
-      image_api = std::make_unique<look::DetectionApi>(*detector);
+      image_api = std::make_unique<look::DetectionApi>(*detector, folder);
     } else if (family == catalogue::Family::captions) {
       open_describers(folder, second, backend, dtype);
     } else {
@@ -176,7 +176,7 @@ struct Looked {
       beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
       other.emplace(look::CaptionApi::Named{*beside, name(place)});
     }
-    image_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder)}, other);
+    image_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder), folder}, other);
   }
 };
 

@@ -212,9 +212,10 @@ void Api::add_files() {
   });
   routes_.add({.method = "GET", .path = "/samples/{name}"},
               [this](const http::Request&, const http::PathValues& path) -> http::Response {
-                const std::string png = parts_.images ? ImageStore::sample_png(path.at("name")) : "";
-                if (png.empty()) return http::refused(404, "there is no such page");
-                return {.type = "image/png", .body = png};
+                std::string file = parts_.images ? parts_.images->samples().file(path.at("name")) : "";
+                if (file.empty()) return http::refused(404, "there is no such page");
+                const bool png = file.starts_with("\x89PNG");
+                return {.type = png ? "image/png" : "image/jpeg", .body = std::move(file)};
               });
   routes_.add({.method = "GET", .path = "/{file}"},
               [](const http::Request&, const http::PathValues& path) -> http::Response {

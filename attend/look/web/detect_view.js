@@ -3,7 +3,7 @@
 import { ask, exported, model, remember, set, state } from "look/state";
 import { choice, figure, h, saves, say, thumbnailsFigure } from "look/draw";
 import { headNow, largest, placeName, shares } from "look/image_data";
-import { litTile, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, litTile, imageBox, pixelsOf } from "look/image_draw";
 import { boxAt, boxDrawing, colourOf, matchDrawing, overlap } from "look/detect_draw";
 
 // Where a query or a place looks, by all layers and heads; the newest are kept.
@@ -74,6 +74,7 @@ function list(result, pick) {
 const drawnTiles = new WeakMap();
 function tileOf(box, draw) {
   if (!drawnTiles.has(box)) drawnTiles.set(box, draw());
+  drawnTiles.get(box).relight?.();  // the heat may have another opacity since
   return drawnTiles.get(box);
 }
 
@@ -125,7 +126,7 @@ export async function detectView(result) {
   } }), least = h("span", { class: "number" }, (state.threshold / 100).toFixed(2));
   return h("div", {}, h("div", { class: "columns" },
     h("div", { class: "card" }, h("div", { class: "controls" }, ...controls()), figure("objects", box), h("p", { class: "quiet", id: "looked" }, now.text)),
-    h("div", { class: "card" }, h("h2", {}, "What it finds"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count), found,
+    h("div", { class: "card" }, h("h2", {}, "What it finds"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count, heatSlider()), found,
       h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them look at each other; then ${model.queries} learned queries look at them, and each answers a label and a box, or “no object”.`))), tiles);
 }
 

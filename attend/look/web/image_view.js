@@ -2,7 +2,7 @@
 import { attention, exported, model, remember, set, state } from "look/state";
 import { choice, figure, h, saves, say, thumbnail, thumbnailsFigure } from "look/draw";
 import { heat, heatFrom, headNow, largest, layerNow, placeName, scaled, titleOfPlace } from "look/image_data";
-import { labelBars, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, labelBars, imageBox, pixelsOf } from "look/image_draw";
 
 export function layerControls({ average = true } = {}) {
   const place = layerNow(), heads = Array.from({ length: place.heads }, (_, i) => [i, String(i + 1)]);
@@ -52,7 +52,7 @@ function build(result, pixels, place) {
   const all = map(result);
   drawn = { result, theme: document.documentElement.dataset.theme, grid: String(grid), show, controls, title, all, root: h("div", {},
     h("div", { class: "columns" },
-      h("div", { class: "card" }, title, controls, figure(() => `layer${drawn.place.layer + 1}-${drawn.head < 0 ? "average" : `head${drawn.head + 1}`}`, box), words),
+      h("div", { class: "card" }, title, controls, figure(() => `layer${drawn.place.layer + 1}-${drawn.head < 0 ? "average" : `head${drawn.head + 1}`}`, box), heatSlider(), words),
       h("div", { class: "card" }, h("h2", {}, "What it says"), labelBars(result.labels),
         h("h2", {}, "What it sees"), h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels, in ${grid[0]} × ${grid[1]} patches.`),
         h("div", { class: "plain-image" }, imageBox({ pixels, grid, lines: grid[0] <= 32, label: "what the model sees" })))),
@@ -80,7 +80,7 @@ export async function imageView(result) {
   return drawn.root;
 }
 
-// One example of a run that learns from images: the image by the light of a head, what it is taken for, and what it
+// One example of a run that learns from images: the image under the heat of a head, what it is taken for, and what it
 // is. pick(changes) hears which head is wanted.
 export async function imageSnapshot(example, pick) {
   const pixels = await pixelsOf(example), places = example.attention, bars = labelBars(example.labels), truth = example.target.text;

@@ -49,7 +49,7 @@ function stack(result, name, title, tokens, drawn, preview) {
     ...places.filter(a => a.layer === i).map(a => heads(result, a, drawn, preview)))).reverse();
   const writes = name === "decoder" && model.kind === "translation" && model.layers ? h("div", { class: "written" }, h("span", { class: "quiet" }, "logits · softmax · writes"), h("strong", {}, result.text)) : null;
   return h("div", { class: "stack " + name }, writes, h("h2", {}, title),
-    h("div", { class: "kinds quiet" }, ...kinds.map(kind => h("span", {}, titleOf({ stack: name, kind })))), ...layers,
+    h("div", { class: "kinds quiet" }, ...kinds.map(kind => h("span", {}, titleOf({ stack: name, kind })))), h("div", { class: "layers", style: `--heads:${Math.max(1, ...places.map(a => a.heads))}` }, ...layers),
     box(model.positions ? "embedding + position" : "recurrent · embedding"), wordsOf(tokens));
 }
 

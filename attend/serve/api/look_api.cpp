@@ -79,7 +79,7 @@ std::shared_ptr<LookApi::Copy> LookApi::copy_of(const ServedModels& models, cons
   copy->backend = options_.open_backend();
   if (look::looks_at_images(model->folder())) {
     copy->images = std::make_unique<look::ImageInspector>(model->folder(), *copy->backend, DType::f32);
-    copy->image_api = std::make_unique<look::ImageApi>(*copy->images);
+    copy->image_api = std::make_unique<look::ImageApi>(*copy->images, model->folder());
   } else {
     copy->text = look::open_inspector(model->folder(), *copy->backend, DType::f32);
   }
