@@ -25,7 +25,7 @@ function weightAt({ rows, columns, weights, smooth }, x, y) {
   return (1 - v) * ((1 - u) * weights[top * columns + left] + u * weights[top * columns + right]) + v * ((1 - u) * weights[low * columns + left] + u * weights[low * columns + right]);
 }
 
-// Heat over an image is a colour: nothing where the weight is 0, violet, orange and yellow up to the largest weight. The
+// Heat over an image is a colour: none at the smallest weight of the map, then violet, orange and yellow up to the largest weight. The
 // image stays visible through it; the slider sets how much.
 const ramp = [[92, 24, 120], [187, 48, 98], [244, 114, 44], [255, 226, 92]];
 function heatColor(share) {
@@ -37,10 +37,10 @@ function light(canvas, pixels, heat) {
   canvas.relight = heat ? () => light(canvas, pixels, heat) : null;
   const { width, height, data } = pixels, out = new Uint8ClampedArray(data);
   if (heat) {
-    const most = heat.weights.reduce((a, w) => Math.max(a, w), 1e-9), strong = state.heat / 100;
+    const most = heat.weights.reduce((a, w) => Math.max(a, w), 1e-9), least = heat.weights.reduce((a, w) => Math.min(a, w), most), range = Math.max(1e-12, most - least), strong = state.heat / 100;
     for (let y = 0, i = 0; y < height; ++y) {
       for (let x = 0; x < width; ++x, i += 4) {
-        const share = Math.max(0, Math.min(1, weightAt(heat, (x + 0.5) / width, (y + 0.5) / height) / most)), cover = strong * Math.sqrt(share), color = colours[Math.round(255 * share)];
+        const share = Math.max(0, Math.min(1, (weightAt(heat, (x + 0.5) / width, (y + 0.5) / height) - least) / range)), cover = strong * Math.sqrt(share), color = colours[Math.round(255 * share)];
         for (let c = 0; c < 3; ++c) out[i + c] = data[i + c] * (1 - cover) + color[c] * cover;
       }
     }
@@ -55,7 +55,7 @@ export function heatSlider() {
     for (const canvas of document.querySelectorAll("canvas")) canvas.relight?.();
   } });
   const scale = h("span", { class: "heat-scale", "aria-hidden": "true", style: `background:linear-gradient(to right, ${["transparent", ...ramp.map(one => `rgb(${one})`)].join(", ")})` });
-  return h("label", { class: "heat" }, "heat", slider, "0", scale, "largest");
+  return h("label", { class: "heat" }, "heat", slider, "least", scale, "most");
 }
 
 // The image under a heat, small: of twenty that are drawn together each has to be quick.
