@@ -19,7 +19,7 @@ constexpr Color kHeatQuiet = {102, 102, 102}, kHeatLine = {153, 153, 153}, kHeat
 constexpr std::size_t kLongestBarName = 24, kMostLabels = 6;
 
 // Weights as shares: 0 for the smallest of the map, 1 for its largest.
-struct Range {
+struct HeatRange {
   double least = 0, most = 1;
   double share(double weight) const { return (weight - least) / (most - least); }
 };
@@ -30,7 +30,7 @@ float largest_of(const Heat& heat) {
   return std::max(1e-12f, *std::max_element(heat.weights.begin(), heat.weights.end()));
 }
 
-Range range_of(const Heat& heat) {
+HeatRange range_of(const Heat& heat) {
   const auto most = static_cast<double>(largest_of(heat));
   const auto least = static_cast<double>(*std::min_element(heat.weights.begin(), heat.weights.end()));
   return {least, std::max(most, least + 1e-12)};
@@ -96,7 +96,7 @@ void add_labels(Figure& page, const ImageHeads& from, double x, double y) {
 }  // namespace
 
 image::Image lit(const image::Image& image, const Heat& heat) {
-  const Range range = range_of(heat);
+  const HeatRange range = range_of(heat);
   return painted_over(image, [&](int x, int y) {
     const std::size_t row = static_cast<std::size_t>(y) * heat.rows / static_cast<std::size_t>(image.height);
     const std::size_t column = static_cast<std::size_t>(x) * heat.columns / static_cast<std::size_t>(image.width);
@@ -121,7 +121,7 @@ image::Image dimmed(const image::Image& image, const Heat& heat) {
 }
 
 image::Image lit_smoothly(const image::Image& image, const Heat& heat, int width, int height) {
-  const Range range = range_of(heat);
+  const HeatRange range = range_of(heat);
   return painted_over(image::resize(image, width, height, {.filter = image::Filter::box}), [&](int x, int y) {
     return range.share(weight_at(heat, (x + 0.5) / width, (y + 0.5) / height));
   });
