@@ -94,9 +94,12 @@ async function draw() {
   showTab();
   if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
-    const result = alone || drawings ? null : await inspect(subject());
+    let result = alone || drawings ? null : await inspect(subject());
     if (mine !== turn) return;
-    if (result && !images) begin(applyBareStop(result) ? null : result);
+    const asked = JSON.stringify(subject());
+    if (result || drawings) begin(applyBareStop(result || {}) || !result || images ? null : result);
+    if (result && JSON.stringify(subject()) !== asked) result = await inspect(subject());  // a stop with an input of its own
+    if (mine !== turn) return;
     showTab();
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
@@ -106,7 +109,7 @@ async function draw() {
       $("view").replaceChildren(view);
       explain(view), hint(document.body);
     }
-    showSentence(), showSource(), showTour(images ? null : answered);
+    showSentence(), showSource(), showTour(answered);
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
@@ -172,7 +175,7 @@ function showSentence() {
   const known = sentences.some(one => one.text === state.text || one.swapped === state.text), value = known ? state.text : "";
   if (picker.value !== value) picker.value = value;
 }
-if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", "aria-label": "Take the tour", onclick: () => startTour(answered) }, h("span", { class: "long" }, "Take the tour"), h("span", { class: "brief" }, "Tour")));
+if (canTour()) $("theme").before(h("button", { id: "tour", title: "what this model does, step by step", "aria-label": "Take the tour", onclick: () => startTour(answered) }, h("span", { class: "long" }, "Take the tour"), h("span", { class: "brief" }, "Tour")));
 const input = images ? imageInput(fail) : null;
 if (input) $("images").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }
