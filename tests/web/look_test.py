@@ -18,7 +18,8 @@ SENTENCE = "Where is the station?"
 
 
 def ask(address, path, body):
-    request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    data = None if body is None else json.dumps(body).encode()  # without a body it is a GET
+    request = urllib.request.Request(address + path, data, {"Content-Type": "application/json"})
     return json.load(urllib.request.urlopen(request))
 
 

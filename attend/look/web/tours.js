@@ -96,7 +96,7 @@ function translationTour(result, home) {
       text: `Softmax again: ${quoted(target[written])} has probability ${first.probability.toFixed(4)}. Move the temperature: a low one favours the likeliest word, a high one gives the others a chance. Top-k drops all but k.` },
     { title: "Word after word", state: { view: "generate", step: Math.min(written, result.steps.length - 1), prefix: "" }, mark: ".card",
       text: "The chosen token is the next input. Click another candidate, and the model continues from there. Below is the tree of beam search." },
-    ablationStop(home, result, "Is a head important? Switch it off and compare.", shelf.models.some(m => m.name === "reverse-transformer") ? ["What was there before attention? Three networks, side by side", "model=reverse-transformer&view=compare"] : null),
+    ablationStop(home, result, "Is a head important? Switch it off and compare: heads, layers, tokens and positions can all be removed.", shelf.models.some(m => m.name === "reverse-transformer") ? ["What was there before attention? Three networks, side by side", "model=reverse-transformer&view=compare"] : null),
   ].map(stop => ({ ...stop, state: { text: home, ...stop.state } }));
 }
 
