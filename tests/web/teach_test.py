@@ -68,7 +68,7 @@ def test_tour(browser, address):
         browser.size(width, 844, width == 390)
         for n in range(1, count + 1):
             browser.open(f"{address}#tour={n}")
-            wider = browser.js("document.documentElement.scrollWidth - innerWidth")
+            wider = browser.js("document.documentElement.scrollWidth") - width
             check_quietly(wider <= 0, f"stop {n} is {wider} pixels wider than {width}")
     check(True, "all stops fit 390 and 1280 pixels")
     browser.size(1280, 900)
