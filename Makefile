@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
+.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -127,8 +127,24 @@ clean:
 	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
 
 # API reference of the public headers, as HTML.
+## gallery: docs/gallery.md and its figures, made anew
+gallery: build
+	tools/gallery $(BUILD)/attend
+
+## newcomer: the first commands of README.md and docs/README.md as printed, timed
+newcomer: build
+	tools/newcomer $(BUILD)/attend
+
 docs-api:
-	@command -v doxygen > /dev/null || { echo "make docs-api: install doxygen first (apt-get install doxygen)"; exit 1; }
+	@command -v doxygen > /dev/null || { echo "make ## gallery: docs/gallery.md and its figures, made anew
+gallery: build
+	tools/gallery $(BUILD)/attend
+
+## newcomer: the first commands of README.md and docs/README.md as printed, timed
+newcomer: build
+	tools/newcomer $(BUILD)/attend
+
+docs-api: install doxygen first (apt-get install doxygen)"; exit 1; }
 	@doxygen -q && echo "build/api/index.html"
 
 help:
