@@ -126,25 +126,19 @@ format:
 clean:
 	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
 
+# docs/gallery.md and its figures.
+gallery: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target attend
+	@tools/gallery $(BUILD)/attend
+
+# The first commands of README.md and docs/README.md as printed, timed.
+newcomer: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target attend
+	@tools/newcomer $(BUILD)/attend
+
 # API reference of the public headers, as HTML.
-## gallery: docs/gallery.md and its figures, made anew
-gallery: build
-	tools/gallery $(BUILD)/attend
-
-## newcomer: the first commands of README.md and docs/README.md as printed, timed
-newcomer: build
-	tools/newcomer $(BUILD)/attend
-
 docs-api:
-	@command -v doxygen > /dev/null || { echo "make ## gallery: docs/gallery.md and its figures, made anew
-gallery: build
-	tools/gallery $(BUILD)/attend
-
-## newcomer: the first commands of README.md and docs/README.md as printed, timed
-newcomer: build
-	tools/newcomer $(BUILD)/attend
-
-docs-api: install doxygen first (apt-get install doxygen)"; exit 1; }
+	@command -v doxygen > /dev/null || { echo "make docs-api: install doxygen first (apt-get install doxygen)"; exit 1; }
 	@doxygen -q && echo "build/api/index.html"
 
 help:

@@ -48,7 +48,7 @@ function writer(said, pixels, card) {
     tiles.forEach((tile, i) => tile.classList.toggle("marked", i === token));
     if (token < 0) {
       box.show(null);
-      say(words, attends ? "Point at a word to see where it looked; a click keeps it." : "Point at a word to see what else it might have been.");
+      say(words, attends ? "Point at a word for its attention map; a click keeps it." : "Point at a word to see what else it might have been.");
       return others.replaceChildren();
     }
     const heat = attends ? chosenHeat(said, token) : null;

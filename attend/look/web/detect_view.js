@@ -81,8 +81,8 @@ function tileOf(box, draw) {
 function everyObject(result, pixels, pick) {
   const drawn = above(result).slice(0, 24).map(box => ({ box, canvas: tileOf(box, () => litTile(pixels, meanHeat(box, result.grid), `where ${box.text} looks`)) }));
   if (!drawn.length) return h("div");
-  return h("div", { class: "card wide" }, h("h2", {}, "Where each of them looks"),
-    h("p", { class: "note" }, "The decoder's last layer, all heads averaged; each has a scale of its own. In the paper it is ends of things that are looked at: legs, heads, trunks."),
+  return h("div", { class: "card", style: "margin-top:16px" }, h("h2", {}, "Attention of every object"),
+    h("p", { class: "note" }, "The decoder's last layer, all heads averaged; each has a scale of its own. Often the ends of an object get the most weight."),
     h("div", { class: "tiles" }, ...drawn.map(({ box, canvas }) => h("button", { class: box.query === state.query && !points() ? "marked" : "", "data-tile": box.query, onclick: () => pick(box.query) },
       canvas, h("span", {}, `${box.text} ${box.score.toFixed(2)}`)))),
     saves("objects", () => thumbnailsFigure(drawn.map(({ box, canvas }) => [`${box.text} ${box.score.toFixed(2)}`, canvas]), 5)));
@@ -126,8 +126,8 @@ export async function detectView(result) {
   } }), least = h("span", { class: "number" }, (state.threshold / 100).toFixed(2));
   return h("div", {}, h("div", { class: "columns" },
     h("div", { class: "card" }, h("div", { class: "controls" }, ...controls()), figure("objects", box), h("p", { class: "quiet", id: "looked" }, now.text)),
-    h("div", { class: "card" }, h("h2", {}, "What it finds"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count, heatSlider()), found,
-      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them look at each other; then ${model.queries} learned queries look at them, and each answers a label and a box, or “no object”.`))), tiles);
+    h("div", {}, h("div", { class: "card" }, h("h2", {}, "Objects"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count, heatSlider()), found,
+      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them attend to each other. Then ${model.queries} learned queries attend to them, and each answers with a label and a box, or with “no object”.`)), tiles));
 }
 
 // One example of a run: what was found at that step, and which query was matched to which object, for that is what

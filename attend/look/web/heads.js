@@ -41,8 +41,8 @@ function pair(result, rows, columns) {
   const onrow = (row, column = -1) => {
     lines.show(row, weights);
     const shares = row >= 0 ? weights[row] : columns.map((_, c) => weights.reduce((sum, one) => sum + one[c], 0) / weights.length);
-    say(words, row < 0 ? "On average. Point at a token to see where it looks; a click keeps it."
-      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}` : `${shown(rows[row])} looks at`);
+    say(words, row < 0 ? "On average. Point at a token for its own weights; a click keeps it."
+      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}` : `${shown(rows[row])} attends to`);
     bars.forEach(({ name, bar, number }, c) => {
       bar.style.width = 100 * shares[c] + "%";
       say(number, shares[c].toFixed(4));

@@ -28,7 +28,7 @@ import { detectView } from "look/detect_view";
 import { captionView } from "look/caption_view";
 
 const alone = model.kind === "run", images = Boolean(model.samples);
-const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
+const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Continue"], "masked-lm": ["Fill", "Fill"],
   classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
 const reading = { detection: { objects: ["Objects", detectView] }, caption: { sentence: ["Sentence", captionView] } }[model.kind];
 const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), ...reading } : {
@@ -40,7 +40,7 @@ const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), 
   ablate: ["Ablate", imageAblateView],
 };
 const drawings = model.kind === "drawing" && {
-  ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Where it looks", whereView], walk: ["Walk", walkView],
+  ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Attention", whereView], walk: ["Walk", walkView],
   ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
 };
 const views = drawings || images ? drawings || looks : {
@@ -64,7 +64,7 @@ function fail(error) {
 // tags or with what answers the question.
 function answer(result) {
   if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
-  if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
+  if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} for the word to predict.`)];
   if (model.kind === "tagging") return taggedText(state.text, result.steps);
   if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, " " + percent(result.steps[0].probability))];
   return [result.text];

@@ -215,10 +215,10 @@ export function opening(result) {
 // Who looks and at what, in words: piece is one token, or nothing for all of them.
 export function whoLooks(place, piece = "") {
   const one = piece ? `‘${piece}’` : "";
-  if (place.kind === "cross") return `${one || "Each token being written"} (decoder, writing) looks at the source (encoder, reading)`;
-  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each token of the source"} (encoder, reading) looks at the source itself`
-    : `${one || "Each token being written"} (decoder, writing) looks at what is written so far`;
-  return place.stack === "decoder" ? `${one || "Each token"} (writing) looks at itself and what stands before it` : `${one || "Each token"} (reading) looks at the whole text`;
+  if (place.kind === "cross") return `${one || "Each token being written"} (decoder, writing) attends to the source (encoder, reading)`;
+  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each token of the source"} (encoder, reading) attends to the source itself`
+    : `${one || "Each token being written"} (decoder, writing) attends to what is written so far`;
+  return place.stack === "decoder" ? `${one || "Each token"} (writing) attends to itself and to earlier tokens` : `${one || "Each token"} (reading) attends to the whole text`;
 }
 
 // The attention that says most about an answer: the last one between both sides, or the last layer's.
