@@ -127,7 +127,7 @@ export async function detectView(result) {
   return h("div", {}, h("div", { class: "columns" },
     h("div", { class: "card" }, h("div", { class: "controls" }, ...controls()), figure("objects", box), h("p", { class: "quiet", id: "looked" }, now.text)),
     h("div", {}, h("div", { class: "card" }, h("h2", {}, "Objects"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count, heatSlider()), found,
-      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them attend to each other. Then ${model.queries} learned queries attend to them, and each answers with a label and a box, or with “no object”.`)), tiles));
+      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them attend to each other. Then ${model.queries} learned queries attend to them, and each answers with a label and a box, or with “no object”.`)), tiles)));
 }
 
 // One example of a run: what was found at that step, and which query was matched to which object, for that is what
