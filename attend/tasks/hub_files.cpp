@@ -1,12 +1,13 @@
 #include "attend/tasks/hub_files.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
+
+#include "attend/base/joined.h"
 
 namespace attend::tasks {
 
@@ -67,7 +68,7 @@ std::string how_to_fetch(const std::string& name) {
       "to fetch it from the Hugging Face hub: hf download {0} (pip install huggingface_hub), or git clone "
       "https://huggingface.co/{0}; or put these files of https://huggingface.co/{0}/tree/main into a folder and name "
       "that folder: {1}",
-      model.repository, fmt::join(model.files, ", "));
+      model.repository, joined(model.files, ", "));
 }
 
 }  // namespace attend::tasks
