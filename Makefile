@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
+.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -125,6 +125,16 @@ format:
 
 clean:
 	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
+
+# docs/gallery.md and its figures.
+gallery: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target attend
+	@tools/gallery $(BUILD)/attend
+
+# The first commands of README.md and docs/README.md as printed, timed.
+newcomer: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target attend
+	@tools/newcomer $(BUILD)/attend
 
 # API reference of the public headers, as HTML.
 docs-api:

@@ -13,6 +13,7 @@
 #include "attend/base/mapped_file.h"
 #include "attend/base/paths.h"
 #include "attend/tasks/hub_cache.h"
+#include "attend/tasks/hub_files.h"
 
 namespace attend::tasks {
 
@@ -81,18 +82,15 @@ fs::path find_model(const std::string& path_or_name) {
   const bool repository = !name && path_or_name.find('/') == path_or_name.rfind('/') && path_or_name.front() != '/' &&
                           path_or_name.front() != '.' && path_or_name.back() != '/';
   check(name || repository, "model: there is no folder '{}'", path_or_name);
-  check(name,
-        "model: there is no folder '{}', and no repository of that name in the hub's cache ({}); hf download {} "
-        "puts it there",
-        path_or_name, hub_cache().string(), path_or_name);
+  check(name, "model: there is no folder '{}', and no repository of that name in the hub's cache ({}); {}",
+        path_or_name, hub_cache().string(), how_to_fetch(path_or_name));
   const std::vector<std::string> shipped = shipped_models();
   const std::string nearest = nearest_name(path_or_name, shipped);
-  fail("model: there is no folder '{}', and {}{}; a repository of the Hugging Face hub is found after: hf download {}",
-       path_or_name,
+  fail("model: there is no folder '{}', and {}{}; {}", path_or_name,
        shipped.empty()
            ? "models/ with the bundled models is neither here nor beside the program"
            : fmt::format("no model of that name comes with attend; the bundled ones are {}", joined(shipped, ", ")),
-       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", path_or_name);
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", how_to_fetch(path_or_name));
 }
 
 std::vector<fs::path> model_files(const fs::path& folder) {

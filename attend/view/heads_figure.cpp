@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/view/figure_title.h"
 #include "attend/view/stroke_font.h"
 #include "attend/view/text_width.h"
 
@@ -12,9 +13,9 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kSide = 118, kMapGap = 14, kLabel = 152, kPageMargin = 18, kCell = 26, kHeadline = 16;
-constexpr std::size_t kLongestTitle = 84, kLongestWord = 16;  // columns
-constexpr Color kInk = {10, 40, 88}, kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
+constexpr double kSide = 118, kMapGap = 14, kLabel = 152, kPageMargin = 18, kCell = 26;
+constexpr std::size_t kLongestWord = 16;  // columns
+constexpr Color kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
 
 std::string plain(const std::string& word) {
   const std::string text = printable(word);
@@ -22,21 +23,27 @@ std::string plain(const std::string& word) {
   return begin == std::string::npos ? "·" : shortened(std::string_view(text).substr(begin), kLongestWord);
 }
 
-// The room that text takes: as the pen writes it, and no less than a browser's letters are likely to need.
-double room_of(std::string_view text, double size) {
-  return std::max(stroked(text, size).width, 0.53 * size * static_cast<double>(columns_of(text)));
-}
-
 // One head, its corner at x, y.
 void add_map(Figure& figure, const HeadsRow& row, std::size_t head, double x, double y) {
   const double width = kSide / static_cast<double>(std::max<std::size_t>(row.columns, 1));
   const double height = kSide / static_cast<double>(std::max<std::size_t>(row.rows, 1));
+  figure.rects.push_back({.x = x, .y = y, .width = kSide, .height = kSide, .weight = 0});
   for (std::size_t r = 0; r < row.rows; ++r)
     for (std::size_t c = 0; c < row.columns; ++c)
       if (const float weight = row.weights[(head * row.rows + r) * row.columns + c]; weight >= 0.005f)
-        figure.rects.push_back({x + static_cast<double>(c) * width, y + static_cast<double>(r) * height, width, height,
-                                kInk, std::min(1.0, static_cast<double>(weight))});
+        figure.rects.push_back({.x = x + static_cast<double>(c) * width,
+                                .y = y + static_cast<double>(r) * height,
+                                .width = width,
+                                .height = height,
+                                .weight = std::min(1.0, static_cast<double>(weight))});
   figure.rects.push_back({.x = x, .y = y, .width = kSide, .height = kSide, .color = kLine, .outline = true});
+  if (head < row.roles.size())
+    figure.texts.push_back({.x = x + kSide / 2,
+                            .y = y + kSide + 13,
+                            .text = row.roles[head],
+                            .size = 11,
+                            .anchor = Figure::Anchor::middle,
+                            .color = kQuiet});
 }
 
 // The large one with its words; returns where it ends below.
@@ -49,6 +56,8 @@ double add_main(Figure& figure, const HeadsRow& row, const HeadsOptions& options
   for (std::size_t c = 0; c < row.columns; ++c)
     figure.texts.push_back(
         {.x = left + (static_cast<double>(c) + 0.6) * kCell, .y = y - 6, .text = plain(options.onto[c]), .angle = -45});
+  const double wide = static_cast<double>(row.columns) * kCell, high = static_cast<double>(row.rows) * kCell;
+  figure.rects.push_back({.x = left, .y = y, .width = wide, .height = high, .weight = 0});
   for (std::size_t r = 0; r < row.rows; ++r) {
     const double line = y + static_cast<double>(r) * kCell;
     figure.texts.push_back(
@@ -59,14 +68,16 @@ double add_main(Figure& figure, const HeadsRow& row, const HeadsOptions& options
         weight += static_cast<double>(row.weights[(h * row.rows + r) * row.columns + c]);
       weight /= static_cast<double>(row.heads);
       if (weight >= 0.005)
-        figure.rects.push_back(
-            {left + static_cast<double>(c) * kCell, line, kCell, kCell, kInk, std::min(1.0, weight)});
+        figure.rects.push_back({.x = left + static_cast<double>(c) * kCell,
+                                .y = line,
+                                .width = kCell,
+                                .height = kCell,
+                                .weight = std::min(1.0, weight)});
     }
   }
-  const double width = static_cast<double>(row.columns) * kCell, height = static_cast<double>(row.rows) * kCell;
-  figure.rects.push_back({.x = left, .y = y, .width = width, .height = height, .color = kLine, .outline = true});
-  figure.width = std::max(figure.width, left + width + top + kPageMargin);
-  return y + height;
+  figure.rects.push_back({.x = left, .y = y, .width = wide, .height = high, .color = kLine, .outline = true});
+  figure.width = std::max(figure.width, left + wide + top + kPageMargin);
+  return add_legend(figure, left, y + high + 10);
 }
 
 }  // namespace
@@ -78,24 +89,20 @@ Figure heads_figure(std::span<const HeadsRow> rows, const HeadsOptions& options)
     check(row.weights.size() == row.heads * row.rows * row.columns, "heads: '{}' has {} weights for {} x {} x {}",
           row.label, row.weights.size(), row.heads, row.rows, row.columns);
   }
-  const std::string title = shortened(printable(options.title), kLongestTitle);
   Figure figure;
-  figure.texts.push_back({.x = kPageMargin, .y = 32, .text = title, .size = kHeadline, .bold = true});
-  figure.width = std::max(kLabel + static_cast<double>(heads) * (kSide + kMapGap) + kPageMargin,
-                          2 * kPageMargin + room_of(title, kHeadline));
-  double y = 52;
+  figure.width = kLabel + static_cast<double>(heads) * (kSide + kMapGap) + kPageMargin;
+  double y = 28 + add_title(figure, options.title, {.x = kPageMargin, .width = figure.width - 2 * kPageMargin});
   if (!options.words.empty()) {
     check(options.main < rows.size() && rows[options.main].rows == options.words.size() &&
               rows[options.main].columns == options.onto.size(),
           "heads: {} words look at {}, which does not fit", options.words.size(), options.onto.size());
     const HeadsRow& main = rows[options.main];
-    figure.texts.push_back({.x = kPageMargin,
-                            .y = y,
-                            .text = main.heads > 1 ? main.label + ", all heads averaged" : main.label,
-                            .color = kQuiet});
+    const std::string label = main.heads > 1 ? main.label + ", all heads averaged" : main.label;
+    figure.texts.push_back({.x = kPageMargin, .y = y, .text = label, .color = kQuiet});
+    figure.width = std::max(figure.width, 2 * kPageMargin + room_of(label, Figure::Text().size));
     y = add_main(figure, main, options, y + 6) + 44;
   } else {
-    y = 72;
+    y += 20;
   }
   if (heads > 1 || options.words.empty()) {
     for (std::size_t h = 0; h < heads; ++h)
@@ -108,10 +115,11 @@ Figure heads_figure(std::span<const HeadsRow> rows, const HeadsOptions& options)
       figure.texts.push_back({.x = kPageMargin, .y = y + kSide / 2, .text = row.label});
       for (std::size_t h = 0; h < row.heads; ++h)
         add_map(figure, row, h, kLabel + static_cast<double>(h) * (kSide + kMapGap), y);
-      y += kSide + kMapGap;
+      y += kSide + kMapGap + (row.roles.empty() ? 0 : 10);
     }
   }
-  figure.height = y + kPageMargin - kMapGap;
+  if (options.words.empty()) y = add_legend(figure, kLabel, y);
+  figure.height = y + kPageMargin - (options.words.empty() ? 0 : kMapGap);
   return figure;
 }
 

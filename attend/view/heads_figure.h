@@ -14,7 +14,8 @@ namespace attend::view {
 struct HeadsRow {
   std::string label;  // "encoder self 1"
   std::size_t heads = 0, rows = 0, columns = 0;
-  std::span<const float> weights;  // [heads, rows, columns]
+  std::span<const float> weights;       // [heads, rows, columns]
+  std::vector<std::string> roles = {};  // what each head does, under its map; empty: not known
 };
 
 struct HeadsOptions {
@@ -24,7 +25,7 @@ struct HeadsOptions {
   std::vector<std::string> words = {}, onto = {};  // who looks, and at whom
 };
 
-// The darker a cell, the more weight; reads in grey and to colour-blind eyes. Throws Error when sizes do not fit.
+// With a legend of the weights. Throws Error when sizes do not fit.
 Figure heads_figure(std::span<const HeadsRow> rows, const HeadsOptions& options);
 
 }  // namespace attend::view

@@ -1,4 +1,4 @@
-// Heat over an image: the image where it is looked at, dark where it is not; and a page of all heads.
+// Heat over an image: a colour that grows with the weight and lets the image through; and a page of all heads.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,14 @@ struct Heat {
   std::span<const float> weights;
 };
 
-// The image, the brighter the more weight a place has of the largest (as figure 6 of Dosovitskiy et al. 2020).
+// The image under its heat: no colour at the smallest weight, then violet, orange and yellow up to the largest.
 image::Image lit(const image::Image& image, const Heat& heat);
+// The image, darker where the weight is small: for terminals without colour.
+image::Image dimmed(const image::Image& image, const Heat& heat);
 // The same at another size, with the heat running smoothly between the middles of places (as figure 3 of Xu et al.
 // 2015).
 image::Image lit_smoothly(const image::Image& image, const Heat& heat, int width, int height);
-// The heat alone, a pixel a place, from white to dark blue.
+// The heat alone, a pixel a place, as weights for Figure::Pixels::heat: 255 is the largest.
 image::Image heat_pixels(const Heat& heat);
 
 struct ImageHeads {

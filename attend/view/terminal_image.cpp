@@ -57,7 +57,7 @@ std::string draw(const image::Image& image, const Heat& heat, const Terminal& te
   // A character is about twice as high as wide; what would be very long is squeezed.
   const auto lines = static_cast<int>(
       std::clamp<std::int64_t>(std::int64_t{columns} * image.height / image.width / 2, 1, 2 * columns));
-  const image::Image bright = both ? lit(image, heat) : image::Image();
+  const image::Image bright = !both ? image::Image() : terminal.color ? lit(image, heat) : dimmed(image, heat);
   const auto line_of = [&](const image::Image& one, int line) {
     return terminal.color ? half_blocks(one, line, columns, 2 * lines) : shades(one, line, columns, lines);
   };

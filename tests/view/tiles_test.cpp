@@ -75,14 +75,16 @@ TEST(Tiles, AreAsManySideBySideAsFit) {
   EXPECT_EQ(draw(std::vector<Tile>{}, {.width = 60}), "");
 }
 
-TEST(Tiles, HeatIsBrightestInTheMiddleOfItsPlace) {
+TEST(Tiles, HeatIsStrongestInTheMiddleOfItsPlace) {
   const std::vector<float> weights = {0, 0, 0, 1};
   const image::Image seen = lit_smoothly(grey(8, 8), {2, 2, weights}, 40, 40);
-  const auto at = [&](int x, int y) { return seen.row(y)[3 * x]; };
-  EXPECT_EQ(at(35, 35), 200);  // all of it beyond the middle of the last place
-  EXPECT_EQ(at(5, 5), 30);     // 15 % is left where nobody looks
-  EXPECT_GT(at(25, 25), at(20, 20));
-  EXPECT_GT(at(20, 20), at(12, 12));
+  const auto at = [&](int x, int y, int channel = 2) { return seen.row(y)[3 * x + channel]; };
+  // Yellow at 75 % beyond the middle of the last place: (255, 226, 92) over (200, 200, 200).
+  EXPECT_EQ(at(35, 35, 0), 241);
+  EXPECT_EQ(at(35, 35, 2), 119);
+  for (int channel = 0; channel < 3; ++channel) EXPECT_EQ(at(5, 5, channel), 200);  // the image itself at weight 0
+  EXPECT_LT(at(25, 25), at(20, 20));                                                // blue fades as the weight grows
+  EXPECT_LT(at(20, 20), at(12, 12));
   EXPECT_THROW(lit_smoothly(grey(8, 8), {3, 2, weights}, 40, 40), Error);
 }
 

@@ -18,7 +18,8 @@ SENTENCE = "Where is the station?"
 
 
 def ask(address, path, body):
-    request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    data = None if body is None else json.dumps(body).encode()  # without a body it is a GET
+    request = urllib.request.Request(address + path, data, {"Content-Type": "application/json"})
     return json.load(urllib.request.urlopen(request))
 
 
@@ -272,7 +273,7 @@ def check_sizes(browser, address, views, words=""):
             browser.size(width, 900, dark)
             for view in views:
                 browser.open(f"{address}#{words}view={view}")
-                wider = browser.js("document.documentElement.scrollWidth - innerWidth")
+                wider = browser.js("document.documentElement.scrollWidth") - width
                 if wider > 0:
                     raise AssertionError(f"{view} is {wider} pixels wider than {width}")
     print("ok: every view fits 390 and 1280 pixels, light and dark")

@@ -69,8 +69,8 @@ def test_objects(browser, address):
 
 
 def test_sentence(browser, address, without):
-    browser.open(f"{address}#view=sentence&image=shapes")
-    answer = ask(address, "api/inspect", {"image": "shapes"})
+    browser.open(f"{address}#view=sentence&image=dog")
+    answer = ask(address, "api/inspect", {"image": "dog"})
     words = browser.js("[...document.querySelectorAll('[data-writer] [data-word]')].map(n => n.textContent)")
     first, second = answer["tokens"], answer["beside"]["tokens"]
     check(words == [word.strip() for word in first + second], "two models write two sentences")

@@ -68,7 +68,7 @@ def test_tour(browser, address):
         browser.size(width, 844, width == 390)
         for n in range(1, count + 1):
             browser.open(f"{address}#tour={n}")
-            wider = browser.js("document.documentElement.scrollWidth - innerWidth")
+            wider = browser.js("document.documentElement.scrollWidth") - width
             check_quietly(wider <= 0, f"stop {n} is {wider} pixels wider than {width}")
     check(True, "all stops fit 390 and 1280 pixels")
     browser.size(1280, 900)
@@ -78,7 +78,7 @@ def test_words(browser, address):
     """A glossary, who reads and who writes, and the head to begin with."""
     browser.open(f"{address}#view=heads")
     title = browser.js("document.querySelector('.card h3').textContent")
-    check("(decoder, writing) looks at the source (encoder, reading)" in title, "a title says who reads and who writes")
+    check("(decoder, writing) attends to the source (encoder, reading)" in title, "a title says who reads and who writes")
     answer = ask(address, "api/inspect", {"text": SENTENCE})
     place = browser.js("import('look/state').then(({ state }) => [state.layer, state.head])")
     check(place[1] >= 0 and cells(browser) == next(a for a in answer["attention"] if a["kind"] == "cross" and a["layer"] == place[0])["weights"][place[1]],

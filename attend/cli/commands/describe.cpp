@@ -12,6 +12,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/figure_flags.h"
 #include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/tasks/describer.h"
@@ -23,6 +24,7 @@ namespace {
 
 struct DescribeCommand : DeviceFlags {
   std::string model, png, svg, results, images;
+  FigureFlags figure;
   std::vector<std::string> files;
   std::int64_t batch = 32, max_pixels = limits::kMostPixels;
   bool json = false, show_attention = false;
@@ -120,8 +122,8 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
       ++figures;
       const view::Figure figure =
           options.png.empty() && options.svg.empty() ? view::Figure{} : view::caption_figure(image);
-      if (!options.png.empty()) outputs.write(numbered(options.png, figures), view::to_png(figure));
-      if (!options.svg.empty()) outputs.write(numbered(options.svg, figures), view::to_svg(figure));
+      if (!options.png.empty()) outputs.write(numbered(options.png, figures), png_of(figure, options.figure));
+      if (!options.svg.empty()) outputs.write(numbered(options.svg, figures), svg_of(figure, options.figure));
     }
     streams.out << std::flush;
   };
@@ -178,6 +180,7 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("--png", options.png,
                   "Write the attention weights as a PNG figure. A second image goes to NAME-2.png.");
         flags.add("--svg", options.svg, "Write the attention weights as an SVG figure.");
+        add_figure_flags(flags, options.figure);
         flags.add("--json", options.json,
                   "Print one JSON object per line. With --show-attention it includes the weights.");
         flags.add("--results", options.results, "Write a COCO results file with image_id and caption.");

@@ -13,6 +13,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/figure_flags.h"
 #include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/data/images/coco_files.h"
@@ -28,6 +29,7 @@ namespace {
 
 struct DetectCommand : DeviceFlags {
   std::string model, json_file, images, png_file, svg_file;
+  FigureFlags figure;
   std::vector<std::string> files;
   float threshold = 0.7f;
   std::int64_t batch = 4, max_pixels = limits::kMostPixels;
@@ -118,8 +120,8 @@ class DetectOutput {
     view::Figure page = view::boxes_figure(image, boxes);
     if (!tiles.empty())
       page = view::stacked(std::move(page), view::tiles_figure(tiles, {.title = "where each query looks"}));
-    if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, images_), view::to_png(page));
-    if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, images_), view::to_svg(page));
+    if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, images_), png_of(page, options_.figure));
+    if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, images_), svg_of(page, options_.figure));
   }
 
   void finish() {
@@ -207,6 +209,7 @@ void add_detect_command(Flags& program, const Streams& streams) {
         flags.add("--images", options.images, "COCO instances_*.json with the image and category ids for --json.");
         flags.add("--png", options.png_file, "Write the image with its boxes as PNG.");
         flags.add("--svg", options.svg_file, "Write the image with its boxes as SVG.");
+        add_figure_flags(flags, options.figure);
         flags.add("--show", options.show, "Show the image with its boxes in the terminal.");
         flags.add("--show-attention", options.show_attention, "Also show the attention weights of each box.");
         flags.add("--batch", options.batch, "Images per batch, padded to one size.");

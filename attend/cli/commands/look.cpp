@@ -13,6 +13,7 @@
 #include "attend/checkpoint/weight_files.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
+#include "attend/cli/support/figure_flags.h"
 #include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/http/http.h"
@@ -24,8 +25,8 @@
 #include "attend/look/api/run_reader.h"
 #include "attend/look/api/shown_model.h"
 #include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/text_page.h"
 #include "attend/tasks/model_folder.h"
-#include "attend/view/heads_figure.h"
 
 namespace attend::cli {
 
@@ -39,28 +40,12 @@ constexpr const char* kLookExamples = R"(
   attend look --run runs/a --run runs/b # compare the curves of two runs
   attend look --text "I am a student." --export page.html # one HTML file, for a slide or an e-mail
   attend look --text "I am a student." --png heads.png # all heads as one image, without a browser
+  attend look --text "I am a student." --view words --png words.png --width 1600 --dark # for a slide
   attend look --model vit-base # an image model; drop an image on the page
   attend look --model vit-base --image cat.jpg --png heads.png
   attend look --model detr-resnet-50 # click a box to see its attention weights
   attend look --model runs/show-tell --beside runs/show-attend-tell # compare two captioning models
   attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10 # compare two image generators)";
-
-// The attention between what was read and written, or the last layer's, large; and every head small.
-view::Figure figure_of(const std::string& text, look::Inspector& inspector) {
-  const look::Inspection seen = inspector.inspect(text);
-  check(!seen.attention.empty(), "look: this model has no attention to show");
-  std::vector<view::HeadsRow> rows;
-  for (const look::SeenAttention& layer : seen.attention)
-    rows.push_back({fmt::format("{} {} {}", layer.place.stack, layer.place.kind, layer.place.layer + 1),
-                    static_cast<std::size_t>(layer.heads), layer.rows, layer.columns, layer.weights});
-  view::HeadsOptions options{.title = seen.text.empty() ? text : text + " → " + seen.text, .main = rows.size() - 1};
-  const bool cross = seen.attention.back().place.kind == "cross";
-  if (inspector.card().kind == "language-model") options.title = text + " …" + seen.text;
-  std::vector<std::string> read = seen.source;
-  if (inspector.card().kind == "language-model") read.insert(read.end(), seen.target.begin(), seen.target.end());
-  options.words = cross ? seen.target : read, options.onto = read;
-  return view::heads_figure(rows, options);
-}
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
@@ -75,8 +60,21 @@ void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--image", options.image, "Image for --export, --svg and --png: .jpg, .png or .webp.").group("Data");
   flags.add("--export", options.export_file, "Write the page for that sentence or image as one .html file.")
       .group("Output");
-  flags.add("--svg", options.svg_file, "Write the attention weights of all heads as SVG.");
-  flags.add("--png", options.png_file, "Write the attention weights of all heads as PNG.");
+  flags.add("--svg", options.svg_file, "Write a figure of the attention weights as SVG.");
+  flags.add("--png", options.png_file, "Write a figure of the attention weights as PNG.");
+  flags.add("--view", options.view, "Text: figure for --svg and --png; words draws attention between the words.")
+      .one_of({"map", "heads", "words", "generate", "positions"})
+      .group("Figure");
+  flags.add("--stack", options.stack, "--view words, heads: attention of this stack. By default cross-attention.")
+      .one_of({"encoder", "decoder"})
+      .group("Figure");
+  flags.add("--layer", options.layer, "--view words, heads: layer, from 1; 0 chooses the clearest head.")
+      .between(0, 1000)
+      .group("Figure");
+  flags.add("--head", options.head, "--view words, heads: head, from 1; 0 chooses the clearest.")
+      .between(0, 1000)
+      .group("Figure");
+  add_figure_flags(flags, options.figure);
   add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
 }
@@ -100,8 +98,8 @@ bool is_local(const LookOptions& options) { return options.host == "localhost" |
 void write_figure(const LookOptions& options, OutputFiles& outputs, const std::function<view::Figure()>& draw) {
   if (options.svg_file.empty() && options.png_file.empty()) return;
   const view::Figure image = draw();
-  if (!options.svg_file.empty()) outputs.write(options.svg_file, view::to_svg(image));
-  if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(image));
+  if (!options.svg_file.empty()) outputs.write(options.svg_file, svg_of(image, options.figure));
+  if (!options.png_file.empty()) outputs.write(options.png_file, png_of(image, options.figure));
 }
 
 // A model that comes with attend, opened because somebody chose it on the page.
@@ -122,7 +120,11 @@ void write_files(const LookOptions& options, const look::ShownModel& shown, look
   if (shown.text()) {
     check(!options.text.empty(), "look: this model reads text: give --text, not --image");
     if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
-    return write_figure(options, outputs, [&] { return figure_of(options.text, *shown.text()); });
+    return write_figure(options, outputs, [&] {
+      return look::text_page(
+          *shown.text(), options.text,
+          {.view = options.view, .layer = options.layer - 1, .head = options.head - 1, .stack = options.stack});
+    });
   }
   check(!options.image.empty(), "look: this model reads images: give --image, not --text");
   const image::Image image = image::read_image(options.image, {.most_pixels = options.max_pixels});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -169,6 +170,13 @@ class LiveRun {
   LiveRun& operator=(const LiveRun&) = delete;
   int port() const { return server_.port(); }
 
+  // The run has ended: the page says so, and stays until Ctrl-C.
+  void end() { run_.end(); }
+  void stay() const {
+    InterruptGuard interrupt;
+    while (!interrupt.requested()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+
  private:
   look::RunReader run_;
   look::Api api_;
@@ -228,6 +236,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                              .memory = memory_of(*backend),
                                                              .world = &world,
                                                              .distributed = options.distributed});
+  if (live) live->end();
   if (!world.is_root()) {
     if (result.interrupted) throw Interrupted{result.interrupted};
     return;
@@ -244,6 +253,9 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       result.best.text.empty() ? "" : fmt::format(" ({})", result.best.text),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model");
   streams.out << called_as(streams.program, what_next(task, training, result));
+  if (!live || !streams.err_terminal.interactive) return;  // in a script the run is over when the command is
+  streams.out << fmt::format("The page stays at http://127.0.0.1:{}/ until Ctrl-C.\n", live->port()) << std::flush;
+  live->stay();
 }
 
 }  // namespace

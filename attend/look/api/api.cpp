@@ -87,7 +87,7 @@ std::string Api::inspect(const Json& request) {
   InspectOptions options{.beams = http::whole(request, "beams", 4), .tokens = http::whole(request, "tokens", 12)};
   if (const Json* ablation = http::field(request, "ablation")) options.ablation = read_ablation(*ablation);
   if (const Json* prefix = http::field(request, "prefix")) options.prefix = http::ids(*prefix, "prefix");
-  return inspection_text(inspector().inspect(text, options));
+  return inspection_text(inspector().inspect(text, options), inspector().card().start);
 }
 
 Json Api::trace(const Json& request) {
@@ -212,9 +212,10 @@ void Api::add_files() {
   });
   routes_.add({.method = "GET", .path = "/samples/{name}"},
               [this](const http::Request&, const http::PathValues& path) -> http::Response {
-                const std::string png = parts_.images ? ImageStore::sample_png(path.at("name")) : "";
-                if (png.empty()) return http::refused(404, "there is no such page");
-                return {.type = "image/png", .body = png};
+                std::string file = parts_.images ? parts_.images->samples().file(path.at("name")) : "";
+                if (file.empty()) return http::refused(404, "there is no such page");
+                const bool png = file.starts_with("\x89PNG");
+                return {.type = png ? "image/png" : "image/jpeg", .body = std::move(file)};
               });
   routes_.add({.method = "GET", .path = "/{file}"},
               [](const http::Request&, const http::PathValues& path) -> http::Response {

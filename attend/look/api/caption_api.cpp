@@ -15,7 +15,8 @@ constexpr std::int64_t kMostCaptionBeams = 16;
 
 CaptionApi::Writer::Writer(const Named& model)
     : named(model),
-      shelf([&describer = model.describer](const image::Image& one) { return describer.prepare(one); }),
+      shelf([&describer = model.describer](const image::Image& one) { return describer.prepare(one); },
+            SampleSet(model.folder, SampleKind::dogs)),
       heads(caption_heads(model.describer)) {}
 
 Json CaptionApi::Writer::card() const {
@@ -31,7 +32,10 @@ Json CaptionApi::Writer::card() const {
 
 CaptionApi::CaptionApi(const Named& model, const std::optional<Named>& beside) {
   writers_.emplace_back(model);
-  if (beside) writers_.emplace_back(*beside);
+  if (!beside) return;
+  Named other = *beside;
+  other.folder = model.folder;  // one image for both
+  writers_.emplace_back(other);
 }
 
 Json CaptionApi::model() const {
@@ -39,7 +43,7 @@ Json CaptionApi::model() const {
   json.update({{"kind", "caption"},
                {"positions", ""},
                {"layers", false},
-               {"samples", ImageStore::samples("dog")},
+               {"samples", samples().names()},
                {"limits", {{"bytes", ImageStore::kMostBytes}}}});
   if (writers_.size() > 1) json["beside"] = writers_.back().card();
   return json;

@@ -2,6 +2,7 @@
 // (docs/look.md has the format).
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +19,13 @@ class CaptionApi : public ImageQuestions {
   struct Named {
     const tasks::LoadedDescriber& describer;
     std::string name;
+    std::filesystem::path folder = {};  // for its sample images
   };
   // What they refer to must outlive it.
   explicit CaptionApi(const Named& model, const std::optional<Named>& beside = {});
 
   Json model() const override;
+  const SampleSet& samples() const override { return writers_.front().shelf.samples(); }
   Json keep(const std::string& file) override;
   Json inspect(const Json& request) override;  // {"image", "beams"}
 

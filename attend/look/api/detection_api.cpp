@@ -35,7 +35,7 @@ Json DetectionApi::model() const {
           {"positions", ""},
           {"layers", false},
           {"attention", std::move(attention)},
-          {"samples", ImageStore::samples("shapes")},
+          {"samples", shelf_.samples().names()},
           {"limits", {{"bytes", ImageStore::kMostBytes}}}};
 }
 

@@ -1,6 +1,7 @@
 // What the page asks a model that finds things in images, as JSON (docs/look.md has the format).
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -15,11 +16,14 @@ class DetectionApi : public ImageQuestions {
  public:
   static constexpr float kThreshold = 0.5f;  // of what is named above the image
 
-  // detector must outlive it.
-  explicit DetectionApi(const tasks::Detector& detector)
-      : detector_(detector), shelf_([&detector](const image::Image& one) { return detector.prepare(one); }) {}
+  // detector must outlive it. folder: the model's, for its sample images.
+  explicit DetectionApi(const tasks::Detector& detector, const std::filesystem::path& folder = {})
+      : detector_(detector),
+        shelf_([&detector](const image::Image& one) { return detector.prepare(one); },
+               SampleSet(folder, SampleKind::scenes)) {}
 
   Json model() const override;
+  const SampleSet& samples() const override { return shelf_.samples(); }
   Json keep(const std::string& file) override { return shelf_.keep(file); }
   Json inspect(const Json& request) override;  // {"image"}
   // {"image", "query"} or {"image", "place"}: where it looks, by all layers and heads.

@@ -35,7 +35,7 @@ Json ImageApi::model() const {
           {"layers", inspector_.anatomy().has_layers()},
           {"unwalked", card.unwalked},
           {"attention", std::move(attention)},
-          {"samples", ImageStore::samples()},
+          {"samples", shelf_.samples().names()},
           {"limits", {{"bytes", ImageStore::kMostBytes}}}};
 }
 

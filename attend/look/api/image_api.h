@@ -1,6 +1,7 @@
 // What the page asks a model that labels images, as JSON (docs/look.md has the format).
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -13,11 +14,13 @@ namespace attend::look {
 
 class ImageApi : public ImageQuestions {
  public:
-  // inspector must outlive it.
-  explicit ImageApi(ImageInspector& inspector)
-      : inspector_(inspector), shelf_([&inspector](const image::Image& one) { return inspector.prepare(one); }) {}
+  // inspector must outlive it. folder: the model's, for its sample images.
+  explicit ImageApi(ImageInspector& inspector, const std::filesystem::path& folder = {})
+      : inspector_(inspector),
+        shelf_([&inspector](const image::Image& one) { return inspector.prepare(one); }, SampleSet(folder)) {}
 
   Json model() const override;
+  const SampleSet& samples() const override { return shelf_.samples(); }
   Json keep(const std::string& file) override { return shelf_.keep(file); }
   // {"image", "ablation"}
   Json inspect(const Json& request) override;

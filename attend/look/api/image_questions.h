@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/look/api/sample_set.h"
 
 namespace attend::look {
 
@@ -14,6 +15,7 @@ class ImageQuestions {
   virtual ~ImageQuestions() = default;
 
   virtual Json model() const = 0;
+  virtual const SampleSet& samples() const = 0;
   // A file's bytes -> {"image": its name}.
   virtual Json keep(const std::string& file) = 0;
   virtual Json inspect(const Json& request) = 0;

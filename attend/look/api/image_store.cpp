@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "attend/base/error.h"
 #include "attend/base/hashing.h"
 #include "attend/http/json_request.h"
 #include "attend/image/decode.h"
-#include "attend/image/encode.h"
-#include "attend/look/api/sample_images.h"
 
 namespace attend::look {
 
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::size_t kMostKept = 16;
 constexpr std::int64_t kMostUploadedPixels = 64 << 20;  // a small file can claim any size
-constexpr int kSampleSize = 224;
 
 // A file always has the same name, so that a link to it lasts as long as the server.
 std::string name_of(std::string_view file) { return fmt::format("{:016x}", hash_text(file)); }
@@ -27,19 +25,6 @@ std::string name_of(std::string_view file) { return fmt::format("{:016x}", hash_
 
 bool is_image_type(std::string_view type) {
   return type.starts_with("image/png") || type.starts_with("image/jpeg") || type.starts_with("image/webp");
-}
-
-std::string ImageStore::sample_png(std::string_view name) {
-  const SampleImage* sample = find_sample(name);
-  return sample ? image::encode_png(sample->paint(kSampleSize)) : "";
-}
-
-Json ImageStore::samples(std::string_view first) {
-  Json names = Json::array();
-  if (find_sample(first)) names.push_back(first);
-  for (const SampleImage& sample : sample_images())
-    if (sample.name != first) names.push_back(sample.name);
-  return names;
 }
 
 void ImageStore::remember(std::string name, const image::Image& image) {
@@ -63,9 +48,9 @@ const image::Image& ImageStore::find(const Json& request) {
   check(!name.empty(), "there is no image");
   const auto found = std::ranges::find(kept_, name, &Kept::name);
   if (found != kept_.end()) return found->prepared;
-  const SampleImage* sample = find_sample(name);
-  check(sample != nullptr, "the image '{}' is not here any more; choose it again", name);
-  remember(name, sample->paint(kSampleSize));
+  const std::optional<image::Image> sample = samples_.image(name);
+  check(sample.has_value(), "the image '{}' is not here any more; choose it again", name);
+  remember(name, *sample);
   return kept_.front().prepared;
 }
 

@@ -10,6 +10,7 @@
 
 #include "attend/base/json.h"
 #include "attend/image/image.h"
+#include "attend/look/api/sample_set.h"
 
 namespace attend::look {
 
@@ -20,16 +21,14 @@ class ImageStore {
   static constexpr std::size_t kMostBytes = 32 << 20;  // of a file
   using Prepare = std::function<image::Image(const image::Image&)>;
 
-  explicit ImageStore(Prepare prepare) : prepare_(std::move(prepare)) {}
+  ImageStore(Prepare prepare, SampleSet samples) : prepare_(std::move(prepare)), samples_(std::move(samples)) {}
 
   // A file's bytes -> {"image": its name, "size"}. Throws Error for what is no image.
   Json keep(const std::string& file);
   // The one that a request names, made ready. Throws Error when it is not here any more.
   const image::Image& find(const Json& request);
 
-  static Json samples(std::string_view first = {});  // their names
-  // One of them as a file; empty when there is none of that name.
-  static std::string sample_png(std::string_view name);
+  const SampleSet& samples() const { return samples_; }
 
  private:
   struct Kept {
@@ -39,6 +38,7 @@ class ImageStore {
   void remember(std::string name, const image::Image& image);
 
   Prepare prepare_;
+  SampleSet samples_;
   std::deque<Kept> kept_;  // newest first
 };
 

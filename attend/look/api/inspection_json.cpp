@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "attend/look/inspect/head_roles.h"
 
 namespace attend::look {
 
@@ -26,8 +29,18 @@ void append_weight(std::string& text, float weight) {
   text.append(digits, static_cast<std::size_t>(end));
 }
 
-void append_attention(std::string& text, const SeenAttention& seen) {
+Json roles_json(std::span<const HeadRole> roles) {
+  Json list = Json::array();
+  for (const HeadRole& one : roles) {
+    list.push_back({{"role", one.role}, {"share", rounded(static_cast<float>(one.share))}});
+    if (!one.token.empty()) list.back()["token"] = one.token;
+  }
+  return list;
+}
+
+void append_attention(std::string& text, const SeenAttention& seen, std::span<const HeadRole> roles) {
   Json place = place_json(seen.place, seen.heads);
+  place["roles"] = roles_json(roles);
   if (seen.causal || seen.window.bars(seen.causal))
     place["reach"] = {{"causal", seen.causal},
                       {"before", seen.window.before},
@@ -79,7 +92,8 @@ Json place_json(const AttentionPlace& place, std::int64_t heads) {
   return {{"stack", place.stack}, {"kind", place.kind}, {"layer", place.layer}, {"heads", heads}};
 }
 
-std::string inspection_text(const Inspection& inspection) {
+std::string inspection_text(const Inspection& inspection, const std::string& start) {
+  const std::vector<std::vector<HeadRole>> roles = head_roles(inspection, start);
   Json steps = Json::array(), beam = Json::array();
   for (const InspectedStep& step : inspection.steps) steps.push_back(step_json(step));
   for (const BeamPiece& piece : inspection.beam)
@@ -100,7 +114,7 @@ std::string inspection_text(const Inspection& inspection) {
   text += "\"attention\":[";
   for (std::size_t i = 0; i < inspection.attention.size(); ++i) {
     if (i) text += ',';
-    append_attention(text, inspection.attention[i]);
+    append_attention(text, inspection.attention[i], roles[i]);
   }
   return text + "]}";
 }

@@ -9,7 +9,8 @@
 namespace attend::look {
 
 // As text: a page of weights is written ten times as fast as through a tree of values.
-std::string inspection_text(const Inspection& inspection);
+// start: what a translator's decoder reads first.
+std::string inspection_text(const Inspection& inspection, const std::string& start);
 
 // {"stack", "kind", "layer", "heads"}
 Json place_json(const AttentionPlace& place, std::int64_t heads);

@@ -53,6 +53,7 @@ Json RunReader::lines(const From& from) {
   add("log", log_, from.log);
   add("look", look_, from.look);
   add_length(answer);
+  if (ended_) answer["ended"] = true;
   return answer;
 }
 
@@ -61,6 +62,8 @@ void RunReader::add_length(Json& answer) const {
   if (!std::filesystem::exists(folder_ / "recipe.json", missing)) return;
   const Json recipe = read_json(folder_ / "recipe.json");
   if (!recipe.is_object()) return;
+  if (const double smoothing = number_in(recipe, "label_smoothing"); smoothing > 0)
+    answer["label_smoothing"] = smoothing;
   const double minutes = number_in(recipe, "minutes");
   if (minutes <= 0) {
     if (recipe.contains("steps")) answer["steps"] = recipe["steps"];

@@ -2,6 +2,7 @@
 // and where the model looks in them). Files are read on from where the last question left them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,13 +19,16 @@ class RunReader {
   explicit RunReader(std::filesystem::path folder);
 
   // {"log": [..], "look": [..], "logs": n, "looks": n, "steps": all there will be}: the lines from these on. Of a run
-  // that ends by the clock, "minutes" are its time, and "steps" what it comes to at the pace so far.
+  // that ends by the clock, "minutes" are its time, and "steps" what it comes to at the pace so far. "label_smoothing"
+  // is in it where the recipe has some, and "ended" after end().
   struct From {
     std::size_t log = 0, look = 0;
   };
   Json lines(const From& from);
   // Its folder's.
   std::string name() const;
+  // From now on answers say that the run has ended.
+  void end() { ended_ = true; }
 
  private:
   // The whole lines of a file that grows. A run that went back (resumed, or started anew) is read from the beginning.
@@ -40,6 +44,7 @@ class RunReader {
   std::filesystem::path folder_;
   std::mutex mutex_;
   Lines log_, look_;
+  std::atomic<bool> ended_ = false;
 };
 
 }  // namespace attend::look

@@ -116,24 +116,44 @@ image::Image paint_house(int size) {
       .paint();
 }
 
+template <std::int64_t index>
 image::Image paint_shapes(int size) {
-  return data::paint_scene(data::make_scene({.size = size, .objects = 5, .seed = 7}, data::SceneSet::valid, 4), size);
+  return data::paint_scene(data::make_scene({.size = size, .objects = 5, .seed = 7}, data::SceneSet::valid, index),
+                           size);
 }
 
-image::Image paint_dog(int size) { return data::paint(data::painted_dog(1), size); }
+template <std::uint64_t seed>
+image::Image paint_dog(int size) {
+  return data::paint(data::painted_dog(seed), size);
+}
 
 }  // namespace
 
-std::span<const SampleImage> sample_images() {
-  static constexpr std::array<SampleImage, 5> kSamples = {
-      {{"cat", paint_cat}, {"dog", paint_dog}, {"boat", paint_boat}, {"house", paint_house}, {"shapes", paint_shapes}}};
-  return kSamples;
-}
-
-const SampleImage* find_sample(std::string_view name) {
-  for (const SampleImage& sample : sample_images())
-    if (sample.name == name) return &sample;
-  return nullptr;
+std::span<const SampleImage> sample_images(SampleKind kind) {
+  static constexpr std::array<SampleImage, 5> kObjects = {{{"cat", paint_cat},
+                                                           {"dog", paint_dog<1>},
+                                                           {"boat", paint_boat},
+                                                           {"house", paint_house},
+                                                           {"shapes", paint_shapes<4>}}};
+  static constexpr std::array<SampleImage, 5> kDogs = {{{"dog", paint_dog<1>},
+                                                        {"dog-2", paint_dog<2>},
+                                                        {"dog-3", paint_dog<3>},
+                                                        {"dog-4", paint_dog<4>},
+                                                        {"fooled-cat", paint_cat}}};
+  static constexpr std::array<SampleImage, 5> kScenes = {{{"shapes", paint_shapes<4>},
+                                                          {"shapes-2", paint_shapes<1>},
+                                                          {"shapes-3", paint_shapes<2>},
+                                                          {"shapes-4", paint_shapes<3>},
+                                                          {"fooled-cat", paint_cat}}};
+  switch (kind) {
+    case SampleKind::objects:
+      return kObjects;
+    case SampleKind::dogs:
+      return kDogs;
+    case SampleKind::scenes:
+      return kScenes;
+  }
+  return {};
 }
 
 }  // namespace attend::look

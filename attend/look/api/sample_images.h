@@ -13,8 +13,9 @@ struct SampleImage {
   image::Image (*paint)(int size);  // pixels, both ways
 };
 
-std::span<const SampleImage> sample_images();
-// Null when there is none of that name.
-const SampleImage* find_sample(std::string_view name);
+// Things for a classifier, dogs for a captioner, scenes for a detector. A name that begins with "fooled" shows a
+// mistake.
+enum class SampleKind { objects, dogs, scenes };
+std::span<const SampleImage> sample_images(SampleKind kind);
 
 }  // namespace attend::look

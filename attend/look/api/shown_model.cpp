@@ -32,12 +32,13 @@ ShownModel::ShownModel(const std::filesystem::path& folder, const std::filesyste
           folder.string(), beside.string());
   }
   const std::string name = name_of_folder(beside);
-  if (opened_.images) images_ = std::make_unique<ImageApi>(*opened_.images);
-  if (opened_.detector) images_ = std::make_unique<DetectionApi>(*opened_.detector);
+  if (opened_.images) images_ = std::make_unique<ImageApi>(*opened_.images, folder);
+  if (opened_.detector) images_ = std::make_unique<DetectionApi>(*opened_.detector, folder);
   if (opened_.describer) {
     std::optional<CaptionApi::Named> other;
     if (beside_) other.emplace(CaptionApi::Named{*beside_.describer, name});
-    images_ = std::make_unique<CaptionApi>(CaptionApi::Named{*opened_.describer, name_of_folder(folder)}, other);
+    images_ =
+        std::make_unique<CaptionApi>(CaptionApi::Named{*opened_.describer, name_of_folder(folder), folder}, other);
   }
   if (opened_.drawings)
     drawings_ = std::make_unique<DrawingApi>(*opened_.drawings, DrawingApi::Beside{beside_.drawings.get(), name});

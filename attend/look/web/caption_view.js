@@ -1,10 +1,10 @@
-// Sentence: what a model writes about an image. Point at a word: where it looked (figure 3 of Xu et al. 2015), and what else
-// it might have written. A model without attention has looked once, before the first word: the vector that is left of
+// Sentence: the caption of an image with the attention map of every word at once (figure 3 of Xu et al. 2015). Point at a
+// word for its map, large, and for its alternatives. A model without attention has looked once, before the first word: the vector that is left of
 // the image is all it has. Two models stand side by side.
 import { model, remember, set, state } from "look/state";
 import { choice, figure, h, saves, say, shown, strip, thumbnailsFigure } from "look/draw";
 import { largest, placeName, shares } from "look/image_data";
-import { labelBars, litTile, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, labelBars, litTile, imageBox, pixelsOf } from "look/image_draw";
 
 // Where a word looked, by a head of a layer or all averaged. Layers and heads beyond the last are the last.
 function wordHeat(said, token, layer, head) {
@@ -48,7 +48,7 @@ function writer(said, pixels, card) {
     tiles.forEach((tile, i) => tile.classList.toggle("marked", i === token));
     if (token < 0) {
       box.show(null);
-      say(words, attends ? "Point at a word to see where it looked; a click keeps it." : "Point at a word to see what else it might have been.");
+      say(words, attends ? "Point at a word for its attention map; a click keeps it." : "Point at a word to see what else it might have been.");
       return others.replaceChildren();
     }
     const heat = attends ? chosenHeat(said, token) : null;
@@ -62,10 +62,11 @@ function writer(said, pixels, card) {
   const drawn = attends ? said.tokens.map((token, i) => [shown(token), litTile(pixels, chosenHeat(said, i), `where ${shown(token)} looked`)]) : [];
   const tiles = drawn.map(([name, canvas], i) => h("button", { "data-tile": i, ...reads(i) }, canvas, h("span", {}, name)));
   const choices = attends && card.attention ? layerChoices(card) : [];
+  const plain = h("figure", {}, litTile(pixels, null, "the image"), h("figcaption", {}, "the image"));
   const node = h("div", { class: "card writer", "data-writer": card.name || "" }, ...(card.name ? [h("h2", {}, card.name), h("p", { class: "note" }, kindOf(card))] : []),
     h("div", { class: "tokens words" }, ...buttons), ...(choices.length ? [h("div", { class: "controls" }, ...choices)] : []),
-    h("div", { class: "columns" }, h("div", {}, figure("word", box), words), others), ...(said.start.length ? [bottleneck(said)] : []),
-    ...(tiles.length ? [h("h2", {}, "Word by word"), h("div", { class: "tiles" }, ...tiles), saves("words", () => thumbnailsFigure(drawn, 5))] : []));
+    ...(tiles.length ? [h("div", { class: "tiles captioned" }, plain, ...tiles), h("div", { class: "controls" }, heatSlider(), saves("words", () => thumbnailsFigure([["the image", plain.querySelector("canvas")], ...drawn], 5)))] : []),
+    h("div", { class: "columns" }, h("div", {}, figure("word", box), words), others), ...(said.start.length ? [bottleneck(said)] : []));
   show(kept());
   return node;
 }

@@ -3,7 +3,7 @@
 import { ask, exported, model, remember, set, state } from "look/state";
 import { choice, figure, h, saves, say, thumbnailsFigure } from "look/draw";
 import { headNow, largest, placeName, shares } from "look/image_data";
-import { litTile, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, litTile, imageBox, pixelsOf } from "look/image_draw";
 import { boxAt, boxDrawing, colourOf, matchDrawing, overlap } from "look/detect_draw";
 
 // Where a query or a place looks, by all layers and heads; the newest are kept.
@@ -74,14 +74,15 @@ function list(result, pick) {
 const drawnTiles = new WeakMap();
 function tileOf(box, draw) {
   if (!drawnTiles.has(box)) drawnTiles.set(box, draw());
+  drawnTiles.get(box).relight?.();  // the heat may have another opacity since
   return drawnTiles.get(box);
 }
 
 function everyObject(result, pixels, pick) {
   const drawn = above(result).slice(0, 24).map(box => ({ box, canvas: tileOf(box, () => litTile(pixels, meanHeat(box, result.grid), `where ${box.text} looks`)) }));
   if (!drawn.length) return h("div");
-  return h("div", { class: "card wide" }, h("h2", {}, "Where each of them looks"),
-    h("p", { class: "note" }, "The decoder's last layer, all heads averaged; each has a scale of its own. In the paper it is ends of things that are looked at: legs, heads, trunks."),
+  return h("div", { class: "card", style: "margin-top:16px" }, h("h2", {}, "Attention of every object"),
+    h("p", { class: "note" }, "The decoder's last layer, all heads averaged; each has a scale of its own. Often the ends of an object get the most weight."),
     h("div", { class: "tiles" }, ...drawn.map(({ box, canvas }) => h("button", { class: box.query === state.query && !points() ? "marked" : "", "data-tile": box.query, onclick: () => pick(box.query) },
       canvas, h("span", {}, `${box.text} ${box.score.toFixed(2)}`)))),
     saves("objects", () => thumbnailsFigure(drawn.map(({ box, canvas }) => [`${box.text} ${box.score.toFixed(2)}`, canvas]), 5)));
@@ -125,8 +126,8 @@ export async function detectView(result) {
   } }), least = h("span", { class: "number" }, (state.threshold / 100).toFixed(2));
   return h("div", {}, h("div", { class: "columns" },
     h("div", { class: "card" }, h("div", { class: "controls" }, ...controls()), figure("objects", box), h("p", { class: "quiet", id: "looked" }, now.text)),
-    h("div", { class: "card" }, h("h2", {}, "What it finds"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count), found,
-      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them look at each other; then ${model.queries} learned queries look at them, and each answers a label and a box, or “no object”.`))), tiles);
+    h("div", {}, h("div", { class: "card" }, h("h2", {}, "Objects"), h("div", { class: "controls" }, h("label", {}, "least score", slider, least), count, heatSlider()), found,
+      h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels become ${result.grid[0]} × ${result.grid[1]} places. The encoder lets them attend to each other. Then ${model.queries} learned queries attend to them, and each answers with a label and a box, or with “no object”.`)), tiles)));
 }
 
 // One example of a run: what was found at that step, and which query was matched to which object, for that is what

@@ -1,9 +1,9 @@
-// Where it looks: one drawing, large; a place of it is pointed at, and where that place looked while it was drawn lights
+// Attention inside a generator: one image, large; a place of it is pointed at, and where that place looked while it was drawn lights
 // up. Keys are pooled, so what is looked at are 2 × 2 places at once.
 import { model, remember, set, state } from "look/state";
 import { choice, figure, h, say } from "look/draw";
 import { heatFrom, largest, placeName } from "look/image_data";
-import { imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, imageBox, pixelsOf } from "look/image_draw";
 import { classControl, classNow, drawn, seedControl } from "look/drawing_data";
 
 // The mean over all places, of which each looks somewhere else.
@@ -44,7 +44,7 @@ export async function whereView() {
   show(state.query, state.query >= 0);
   const layers = places.length > 1 ? h("label", {}, "layer", choice("layer", places.map(a => [a.layer, String(a.layer + 1)]), full.layer, layer => set({ layer }))) : null;
   return h("div", {}, controls, h("div", { class: "columns" },
-    h("div", { class: "card" }, h("h2", {}, `Where it looks: ${title}`), ...(layers ? [h("div", { class: "controls" }, layers)] : []), figure("where", box), words),
+    h("div", { class: "card" }, h("h2", {}, `Attention: ${title}`), ...(layers ? [h("div", { class: "controls" }, layers)] : []), figure("where", box), heatSlider(), words),
     h("div", { class: "card" }, h("h2", {}, "The drawing"), h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels; attention is between ${rows} × ${columns} places, each of which looks at ${full.keys[0]} × ${full.keys[1]}.`),
       h("div", { class: "plain-image" }, imageBox({ pixels, grid: full.queries, lines: false, label: "the drawing" })))));
 }

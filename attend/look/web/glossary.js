@@ -17,7 +17,7 @@ export const glossary = {
   "head": "One attention of several that work side by side in a layer, each with projections of its own.",
   "heads": "The attentions that work side by side in a layer, each with projections of its own.",
   "layer": "Attention and a feed-forward network, each with a residual sum and a norm. Layers stand on each other.",
-  "query": "What a token asks for: q = W_Q x.",
+  "query": "What a token asks for: q = W_Q x. Of a DETR: a learned vector that may find one object.",
   "key": "What a token offers to be found by: k = W_K x.",
   "value": "What a token gives when it is looked at: v = W_V x.",
   "score": "How well a query fits a key: their dot product. Of an answer: its log-probability, divided by a power of its length.",
@@ -34,6 +34,14 @@ export const glossary = {
   "permutation equivariant": "Moving the inputs moves the outputs the same way and changes nothing else.",
   "bag of words": "Which words there are, without their order.",
   "recurrent": "Reading one token after another into a state, as RNNs do.",
+  "patch": "A small square of an image. A Vision Transformer turns each into one vector, as if it were a word.",
+  "patches": "Small squares of an image. A Vision Transformer turns each into one vector, as if it were a word.",
+  "class token": "A learned vector put in front of the patches. What it has collected after the last layer decides the label.",
+  "rollout": "The attention of all layers multiplied, so that it refers to the patches of the image (Abnar & Zuidema 2020).",
+  "queries": "Vectors that ask. Those of attention come from tokens (q = W_Q x); those of a DETR are learned, and each may find one object.",
+  "matching": "Each true object is assigned to exactly one query of a DETR, so that all pairs together cost least (the Hungarian algorithm).",
+  "mode collapse": "A generator that makes nearly the same image from all noise: it fools the discriminator with a few images only.",
+  "label smoothing": "The target of training gives the right token a little less than 1 and the others the rest. It makes the model less certain.",
   "bottleneck": "The one vector through which an RNN without attention has to pass all that it knows of a sentence.",
 };
 

@@ -2,6 +2,7 @@
 import { barredIn, find, labels, matrix, model, remember, set, state, titleOf, whoLooks } from "look/state";
 import { choice, figure, h, say, short, shown } from "look/draw";
 import { linesFigure, matrixFigure } from "look/figures";
+import { roleOf } from "look/roles";
 import { barredWords, windowSlider } from "look/window";
 
 export function place() {
@@ -33,15 +34,15 @@ const nameOf = (now, head) => `${now.stack}-${now.kind}-layer${now.layer + 1}-` 
 function pair(result, rows, columns) {
   let weights = rows.map(() => columns.map(() => 0)), name = "";
   let at = null;
-  const words = h("p", { class: "quiet values-title" }), title = h("h3");
+  const words = h("p", { class: "quiet values-title" }), title = h("h3"), role = h("p", { class: "role" });
   // The row that is pointed at as bars beside the matrix, a line for each token; without one, the mean of all rows.
   const bars = columns.map(piece => ({ name: h("span", {}, short(piece)), bar: h("div", { class: "meter" }), number: h("span", { class: "number" }) }));
   const values = h("div", { class: "values" }, words, h("div", { class: "rows" }, ...bars.flatMap(b => [b.name, b.bar, b.number])));
   const onrow = (row, column = -1) => {
     lines.show(row, weights);
     const shares = row >= 0 ? weights[row] : columns.map((_, c) => weights.reduce((sum, one) => sum + one[c], 0) / weights.length);
-    say(words, row < 0 ? "On average. Point at a token to see where it looks; a click keeps it."
-      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}` : `${shown(rows[row])} looks at`);
+    say(words, row < 0 ? "On average. Point at a token for its own weights; a click keeps it."
+      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}` : `${shown(rows[row])} attends to`);
     bars.forEach(({ name, bar, number }, c) => {
       bar.style.width = 100 * shares[c] + "%";
       say(number, shares[c].toFixed(4));
@@ -54,12 +55,14 @@ function pair(result, rows, columns) {
   const focus = () => onrow(Math.min(state.focus, rows.length - 1));
   const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); focus(); };
   const lines = linesFigure({ rows, columns, weights, onrow, onpick }), cells = matrixFigure({ rows, columns, weights, onrow, onpick });
-  const box = h("div", { class: "card", onmouseleave: focus }, title,
+  const box = h("div", { class: "card", onmouseleave: focus }, role, title,
     h("div", { class: "pair" }, figure(() => name + "-lines", lines), figure(() => name, cells), values));
   return { box, show(now, head) {
     weights = matrix(find(result, now), head), name = nameOf(now, head);
     at = now, named = !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`;
     cells.update(weights, barredIn(find(result, now)));
+    const found = roleOf(find(result, now), head);
+    say(role, found ? found.words[0].toUpperCase() + found.words.slice(1) : "All heads averaged");
     focus();
   } };
 }
@@ -75,7 +78,7 @@ export function headsView(result) {
     const controls = placeControls(now), compare = choice("compare", second, state.compare, compare => set({ compare })), note = h("p", { class: "note" });
     drawn = { key, result, pairs, controls, compare, note, root: h("div", {},
       h("div", { class: "controls" }, ...controls.nodes, now.heads > 1 ? h("label", {}, "beside it", compare) : null),
-      windowSlider(result), note, h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box))) };
+      h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box)), note, windowSlider(result)) };
   }
   drawn.controls.show(now), drawn.compare.show(state.compare);
   say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.${barredWords({ attention: [find(result, now)] })}` : "Keys: [ ] tokens.");

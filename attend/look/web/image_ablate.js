@@ -3,7 +3,7 @@ import { exported, inspect, model, set, state } from "look/state";
 import { h } from "look/draw";
 import { ablation, list, switches, toggled } from "look/ablate";
 import { heat, shares } from "look/image_data";
-import { labelBars, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, labelBars, imageBox, pixelsOf } from "look/image_draw";
 
 // What says most about where it looked.
 function telling(result) {
@@ -24,7 +24,7 @@ export async function imageAblateView(plain) {
     return h("div", { class: "plain-image" }, seen);
   };
   const looked = telling(plain) ? h("div", { class: "card" }, h("h3", {}, `where it looked${plain.rollout.missing ? " (last layer)" : " (rollout)"}: as it is` + (any ? ", then changed" : "")),
-    h("div", { class: "sides" }, lit(plain, before, "as it is"), any ? lit(result, pixels, "changed") : null)) : null;
+    h("div", { class: "sides" }, lit(plain, before, "as it is"), any ? lit(result, pixels, "changed") : null), heatSlider()) : null;
   return h("div", { class: "columns" },
     h("div", { class: "card" }, h("h3", {}, "patches (a click hides one)"), box,
       h("p", { class: "note", style: "margin-top:8px" }, "A hidden patch is painted over, in the colour that is zero to the model; it stays in the attention."),

@@ -1,5 +1,6 @@
 // The image with its grid, heat over it, and bars for its labels.
 import { h } from "look/draw";
+import { remember, state } from "look/state";
 
 // The pixels that the model saw, as ImageData; kept with the result.
 const decoded = new WeakMap();
@@ -24,22 +25,40 @@ function weightAt({ rows, columns, weights, smooth }, x, y) {
   return (1 - v) * ((1 - u) * weights[top * columns + left] + u * weights[top * columns + right]) + v * ((1 - u) * weights[low * columns + left] + u * weights[low * columns + right]);
 }
 
-// The image is as bright as it is looked at, as in figure 6 of the ViT paper; without heat it is itself.
+// Heat over an image is a colour: none at the smallest weight of the map, then violet, orange and yellow up to the largest weight. The
+// image stays visible through it; the slider sets how much.
+const ramp = [[92, 24, 120], [187, 48, 98], [244, 114, 44], [255, 226, 92]];
+function heatColor(share) {
+  const at = Math.max(0, Math.min(1, share)) * (ramp.length - 1), i = Math.min(Math.floor(at), ramp.length - 2);
+  return ramp[i].map((low, k) => low + (ramp[i + 1][k] - low) * (at - i));
+}
+const colours = Array.from({ length: 256 }, (_, i) => heatColor(i / 255));
 function light(canvas, pixels, heat) {
+  canvas.relight = heat ? () => light(canvas, pixels, heat) : null;
   const { width, height, data } = pixels, out = new Uint8ClampedArray(data);
   if (heat) {
-    const most = heat.weights.reduce((a, w) => Math.max(a, w), 1e-9);
+    const most = heat.weights.reduce((a, w) => Math.max(a, w), 1e-9), least = heat.weights.reduce((a, w) => Math.min(a, w), most), range = Math.max(1e-12, most - least), strong = state.heat / 100;
     for (let y = 0, i = 0; y < height; ++y) {
       for (let x = 0; x < width; ++x, i += 4) {
-        const share = 0.12 + 0.88 * weightAt(heat, (x + 0.5) / width, (y + 0.5) / height) / most;
-        for (let c = 0; c < 3; ++c) out[i + c] = data[i + c] * share;
+        const share = Math.max(0, Math.min(1, (weightAt(heat, (x + 0.5) / width, (y + 0.5) / height) - least) / range)), cover = strong * Math.sqrt(share), color = colours[Math.round(255 * share)];
+        for (let c = 0; c < 3; ++c) out[i + c] = data[i + c] * (1 - cover) + color[c] * cover;
       }
     }
   }
   canvas.getContext("2d").putImageData(new ImageData(out, width, height), 0, 0);
 }
 
-// The image by the light of a heat, small: of twenty that are drawn together each has to be quick.
+// How much of the image the heat covers, with the scale of its colours. A move paints the images again and keeps the view.
+export function heatSlider() {
+  const slider = h("input", { type: "range", class: "heat-slider", min: 0, max: 100, value: state.heat, "aria-label": "opacity of the heat", oninput: () => {
+    remember({ heat: Number(slider.value) });
+    for (const canvas of document.querySelectorAll("canvas")) canvas.relight?.();
+  } });
+  const scale = h("span", { class: "heat-scale", "aria-hidden": "true", style: `background:linear-gradient(to right, ${["transparent", ...ramp.map(one => `rgb(${one})`)].join(", ")})` });
+  return h("label", { class: "heat" }, "heat", slider, "least", scale, "most");
+}
+
+// The image under a heat, small: of twenty that are drawn together each has to be quick.
 const smaller = new WeakMap();
 export function litTile(pixels, heat, label) {
   if (!smaller.has(pixels)) {

@@ -18,7 +18,12 @@ const show = image => set({ image, masked: "", query: -1 });
 export function imageInput(fail) {
   if (exported) return { node: h("span"), show() {} };
   const choose = h("input", { type: "file", accept: kinds.join(","), id: "file", hidden: "", onchange: event => { if (event.target.files[0]) send(event.target.files[0]).catch(fail); event.target.value = ""; } });
-  const samples = model.samples.map(name => h("button", { type: "button", class: "sample", title: name, "aria-label": name, "data-sample": name, onclick: () => show(name) }, h("img", { src: addressOf(`/samples/${name}`), alt: name, width: 48, height: 48 })));
+  // One of them is wrong on purpose, and says so.
+  const samples = model.samples.map(name => {
+    const fooled = name.startsWith("fooled"), title = fooled ? `a mistake: the model is fooled by this ${name.slice(7) || "image"}` : name.replaceAll("-", " ");
+    return h("button", { type: "button", class: "sample", title, "aria-label": title, "data-sample": name, onclick: () => show(name) },
+      h("img", { src: addressOf(`/samples/${name}`), alt: title, width: 44, height: 44, class: "blocks" }), fooled ? h("span", {}, "fooled") : null);
+  });
   const first = files => [...files].find(file => file.type.startsWith("image/")) || files[0];
   addEventListener("dragover", event => { event.preventDefault(); document.body.classList.add("dropping"); });
   addEventListener("dragleave", event => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });

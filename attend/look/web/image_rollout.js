@@ -2,7 +2,7 @@
 import { model } from "look/state";
 import { figure, h } from "look/draw";
 import { heat, placeName, shares } from "look/image_data";
-import { imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, imageBox, pixelsOf } from "look/image_draw";
 
 export async function rolloutView(result) {
   if (result.rollout.missing) return h("p", { class: "note", id: "rollout" }, result.rollout.missing);
@@ -18,7 +18,7 @@ export async function rolloutView(result) {
     h("p", { class: "note" }, "After a few layers a place holds something of all others, so the last layer alone says little about the image. Rollout (Abnar & Zuidema 2020) follows the attention down: heads averaged, half of it kept for the residual stream, all layers multiplied."),
     h("p", { class: "formula" }, "Ã = ½ · mean over heads of A + ½ · I,   Ã⁽ᴸ⁾ · … · Ã⁽²⁾ · Ã⁽¹⁾"),
     h("div", { class: "columns" },
-      h("div", { class: "card" }, h("h2", {}, "Attention rollout"), h("p", { class: "note" }, last.tokens ? "From the class token, down through all layers." : "The mean over all places, down through all layers."), figure("rollout", rolled), words),
+      h("div", { class: "card" }, h("h2", {}, "Attention rollout"), h("p", { class: "note" }, last.tokens ? "From the class token, down through all layers." : "The mean over all places, down through all layers."), figure("rollout", rolled), heatSlider(), words),
       h("div", { class: "card" }, h("h2", {}, "The last layer alone"), h("p", { class: "note" }, "All heads averaged" + (last.tokens ? ", from the class token." : ".")),
         figure("last-layer", lit(heat(result, last, -1), "the last layer")))));
 }

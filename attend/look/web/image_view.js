@@ -2,7 +2,7 @@
 import { attention, exported, model, remember, set, state } from "look/state";
 import { choice, figure, h, saves, say, thumbnail, thumbnailsFigure } from "look/draw";
 import { heat, heatFrom, headNow, largest, layerNow, placeName, scaled, titleOfPlace } from "look/image_data";
-import { labelBars, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, labelBars, imageBox, pixelsOf } from "look/image_draw";
 
 export function layerControls({ average = true } = {}) {
   const place = layerNow(), heads = Array.from({ length: place.heads }, (_, i) => [i, String(i + 1)]);
@@ -26,7 +26,7 @@ function map(result) {
       return button;
     })))).reverse();
   const box = h("div", { class: "card wide" }, h("h2", {}, "Every head"),
-    h("p", { class: "note" }, `Where ${whose(model.attention[0])} look${model.attention[0].tokens ? "s" : ""}, the last layer on top. Each square has a scale of its own. Click one to see it over the image.`),
+    h("p", { class: "note" }, `Attention of ${whose(model.attention[0])}, the last layer on top. Each square has a scale of its own. Click one to see it over the image.`),
     ...rows, saves("heads", () => thumbnailsFigure(drawn, Math.max(...model.attention.map(a => a.heads)))));
   let on = null;
   return { box, mark(layer, head) {
@@ -44,7 +44,7 @@ function build(result, pixels, place) {
     box.show(from, { place: query >= 0 && full ? query : -1 });
     const top = [...from.weights.keys()].sort((a, b) => from.weights[b] - from.weights[a]).slice(0, 3);
     say(words, `${query >= 0 && full ? `The patch in ${placeName(query, now.queries[1])}` : `From ${whose(now)}`}: most of it, ${largest(from).toFixed(3)}, at ${placeName(top[0], from.columns)}.` +
-      (kept ? " Click it again to let go." : exported && !full ? "" : " Point at a patch to see where it looks; a click keeps it."));
+      (kept ? " Click it again to let go." : exported && !full ? "" : " Point at a patch for its own weights; a click keeps it."));
   };
   const onpick = query => { remember({ query: query === state.query ? -1 : query }); show(state.query, state.query >= 0); };
   const box = imageBox({ pixels, grid, lines: grid[0] <= 32, label: "attention over the image", onpick,
@@ -52,9 +52,9 @@ function build(result, pixels, place) {
   const all = map(result);
   drawn = { result, theme: document.documentElement.dataset.theme, grid: String(grid), show, controls, title, all, root: h("div", {},
     h("div", { class: "columns" },
-      h("div", { class: "card" }, title, controls, figure(() => `layer${drawn.place.layer + 1}-${drawn.head < 0 ? "average" : `head${drawn.head + 1}`}`, box), words),
-      h("div", { class: "card" }, h("h2", {}, "What it says"), labelBars(result.labels),
-        h("h2", {}, "What it sees"), h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels, in ${grid[0]} × ${grid[1]} patches.`),
+      h("div", { class: "card" }, title, controls, figure(() => `layer${drawn.place.layer + 1}-${drawn.head < 0 ? "average" : `head${drawn.head + 1}`}`, box), heatSlider(), words),
+      h("div", { class: "card" }, h("h2", {}, "Labels"), labelBars(result.labels),
+        h("h2", {}, "Input"), h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels, in ${grid[0]} × ${grid[1]} patches.`),
         h("div", { class: "plain-image" }, imageBox({ pixels, grid, lines: grid[0] <= 32, label: "what the model sees" })))),
     all.box) };
 }
@@ -70,7 +70,7 @@ export async function imageView(result) {
   const place = layerNow(), head = headNow(place);
   if (drawn.result !== result || drawn.theme !== document.documentElement.dataset.theme || drawn.grid !== String(place.queries)) build(result, pixels, place);
   drawn.controls.replaceChildren(...layerControls());
-  say(drawn.title, `Where it looks: ${titleOfPlace(place)}, ${head < 0 ? "all heads averaged" : `head ${head + 1}`}`);
+  say(drawn.title, `Attention: ${titleOfPlace(place)}, ${head < 0 ? "all heads averaged" : `head ${head + 1}`}`);
   const mine = drawn, loading = attention({ image: state.image, layer: place.layer }).then(full => { if (mine.place === place) mine.full = full; }, () => {});
   if (drawn.place !== place) drawn.full = null;
   drawn.place = place, drawn.head = head;
@@ -80,7 +80,7 @@ export async function imageView(result) {
   return drawn.root;
 }
 
-// One example of a run that learns from images: the image by the light of a head, what it is taken for, and what it
+// One example of a run that learns from images: the image under the heat of a head, what it is taken for, and what it
 // is. pick(changes) hears which head is wanted.
 export async function imageSnapshot(example, pick) {
   const pixels = await pixelsOf(example), places = example.attention, bars = labelBars(example.labels), truth = example.target.text;

@@ -2,7 +2,7 @@
 import { attention, model, state } from "look/state";
 import { figure, h, say } from "look/draw";
 import { heatFrom, headNow, largest, layerNow, placeName, rowOf, titleOfPlace } from "look/image_data";
-import { lineAt, imageBox, pixelsOf } from "look/image_draw";
+import { heatSlider, lineAt, imageBox, pixelsOf } from "look/image_draw";
 import { layerControls } from "look/image_view";
 
 // Where windows end: every `window` places, from the shift on.
@@ -16,7 +16,7 @@ function cuts(place, high, unit) {
 async function card(pixels, place) {
   const head = headNow(place), [rows, columns] = place.queries, full = await attention({ image: state.image, layer: place.layer });
   const words = h("p", { class: "quiet" }), count = Math.ceil(rows / place.window) * Math.ceil(columns / place.window);
-  const begin = () => say(words, place.window ? "Point at a place: what it can see is bright, the brighter the more it looks there." : "All places see each other here.");
+  const begin = () => say(words, place.window ? "Point at a place: what it can see is coloured, and yellow has the most weight." : "All places see each other here.");
   const show = query => {
     if (query < 0) { box.show(null); return begin(); }
     const from = heatFrom(full, head, query), most = largest(from), { window } = rowOf(place, query);
@@ -34,7 +34,7 @@ export async function windowsView(result) {
   const pixels = await pixelsOf(result), place = layerNow();
   const other = model.attention.find(a => Math.abs(a.layer - place.layer) === 1 && String(a.queries) === String(place.queries) && a.shift !== place.shift);
   const pair = (other ? [place, other] : [place]).sort((a, b) => a.layer - b.layer);
-  return h("div", {}, h("div", { class: "controls" }, ...layerControls()),
+  return h("div", {}, h("div", { class: "controls" }, ...layerControls(), heatSlider()),
     h("p", { class: "note" }, "Attention stays inside of windows. Every second layer moves them by half their size, so that what a border kept apart meets. Pieces at the edge share a window with those of the other side, and are masked from them."),
     h("div", { class: "columns" }, ...await Promise.all(pair.map(one => card(pixels, one)))));
 }

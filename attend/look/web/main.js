@@ -1,5 +1,5 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
-import { begin, exported, inspect, model, onChange, readAddress, sentences, set, shelf, state, subject } from "look/state";
+import { begin, exported, inspect, model, onChange, opening, readAddress, sentences, set, shelf, state, subject } from "look/state";
 import { h } from "look/draw";
 import { compareView, comparable } from "look/compare";
 import { explain } from "look/glossary";
@@ -28,7 +28,7 @@ import { detectView } from "look/detect_view";
 import { captionView } from "look/caption_view";
 
 const alone = model.kind === "run", images = Boolean(model.samples);
-const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
+const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Continue"], "masked-lm": ["Fill", "Fill"],
   classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
 const reading = { detection: { objects: ["Objects", detectView] }, caption: { sentence: ["Sentence", captionView] } }[model.kind];
 const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), ...reading } : {
@@ -40,7 +40,7 @@ const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), 
   ablate: ["Ablate", imageAblateView],
 };
 const drawings = model.kind === "drawing" && {
-  ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Where it looks", whereView], walk: ["Walk", walkView],
+  ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Attention", whereView], walk: ["Walk", walkView],
   ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
 };
 const views = drawings || images ? drawings || looks : {
@@ -64,7 +64,7 @@ function fail(error) {
 // tags or with what answers the question.
 function answer(result) {
   if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
-  if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
+  if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} for the word to predict.`)];
   if (model.kind === "tagging") return taggedText(state.text, result.steps);
   if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, " " + percent(result.steps[0].probability))];
   return [result.text];
@@ -94,9 +94,12 @@ async function draw() {
   showTab();
   if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
-    const result = alone || drawings ? null : await inspect(subject());
+    let result = alone || drawings ? null : await inspect(subject());
     if (mine !== turn) return;
-    if (result && !images) begin(applyBareStop(result) ? null : result);
+    const asked = JSON.stringify(subject());
+    if (result || drawings) begin(applyBareStop(result || {}) || !result || images ? null : result);
+    if (result && JSON.stringify(subject()) !== asked) result = await inspect(subject());  // a stop with an input of its own
+    if (mine !== turn) return;
     showTab();
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
@@ -106,7 +109,7 @@ async function draw() {
       $("view").replaceChildren(view);
       explain(view), hint(document.body);
     }
-    showSentence(), showSource(), showTour(images ? null : answered);
+    showSentence(), showSource(), showTour(answered);
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
@@ -150,6 +153,7 @@ const named = shelf.models.length ? [] : [model.name];  // the switch says it al
 const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
 $("model").textContent = alone ? `${model.name} · training` : [...named, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
 $("go").textContent = answers[1] || "";
+$("translation").classList.toggle("translated", model.kind === "translation");
 $("form").addEventListener("submit", event => {
   event.preventDefault();
   set({ text: $("text").value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
@@ -159,16 +163,19 @@ const chooser = h("select", { id: "switch", "aria-label": "model", title: "anoth
   ...[...(shelf.models.some(one => one.name === model.name) ? [] : [{ name: model.name, about: "" }]), ...shelf.models].map(({ name, about }) =>
     h("option", { value: name, selected: name === model.name ? "" : null, title: about }, about ? `${name}: ${about}` : name)));
 if (!alone && shelf.models.length) $("model").before(chooser);
-const picker = h("select", { id: "telling", "aria-label": "telling sentences", onchange: event => {
-  if (event.target.value) set({ text: event.target.value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
-} }, h("option", { value: "" }, "sentences that show something …"), ...sentences.flatMap(({ text, swapped, why }) => [text, ...(swapped ? [swapped] : [])].map((one, i) =>
+const picker = h("select", { id: "telling", "aria-label": "examples", onchange: async event => {
+  if (!event.target.value) return;
+  Object.assign(state, { text: event.target.value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
+  const result = await inspect(subject()).catch(() => null);  // an example opens with the head that shows its point
+  set(result && result.attention.length ? opening(result) : {});
+} }, h("option", { value: "" }, "examples …"), ...sentences.flatMap(({ text, swapped, why }) => [text, ...(swapped ? [swapped] : [])].map((one, i) =>
   h("option", { value: one }, `${one} — ${i ? "the same in another order" : why}`))));
 $("sentences").append(picker);
 function showSentence() {
   const known = sentences.some(one => one.text === state.text || one.swapped === state.text), value = known ? state.text : "";
   if (picker.value !== value) picker.value = value;
 }
-if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", onclick: () => startTour(answered) }, "Take the tour"));
+if (canTour()) $("theme").before(h("button", { id: "tour", title: "what this model does, step by step", "aria-label": "Take the tour", onclick: () => startTour(answered) }, h("span", { class: "long" }, "Take the tour"), h("span", { class: "brief" }, "Tour")));
 const input = images ? imageInput(fail) : null;
 if (input) $("images").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }

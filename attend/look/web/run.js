@@ -9,7 +9,7 @@ import { drawingFilm } from "look/drawing_film";
 import { detectSnapshot } from "look/detect_view";
 import { captionSnapshot } from "look/caption_view";
 
-const run = { log: [], look: [], steps: 0, minutes: 0 };
+const run = { log: [], look: [], steps: 0, minutes: 0, smoothing: 0, ended: false, gone: false };
 const others = [];  // runs it is compared with: { name, log, steps }
 const colours = ["var(--accent)", "var(--second)", "#2f9e44", "#9c36b5", "#e8590c", "#1098ad"];
 
@@ -20,7 +20,8 @@ async function update() {
     news = await ask("run", { log: 0, look: 0 });
   }
   run.log.push(...news.log), run.look.push(...news.look);
-  run.steps = news.steps || 0, run.minutes = news.minutes || 0;
+  const over = Boolean(news.ended) !== run.ended;
+  run.steps = news.steps || 0, run.minutes = news.minutes || 0, run.smoothing = news.label_smoothing || 0, run.ended = Boolean(news.ended), run.gone = false;
   let more = 0;
   (news.others || []).forEach(({ name, log, logs, steps }, i) => {
     others[i] ||= { name, log: [] };
@@ -28,7 +29,7 @@ async function update() {
     else others[i].log.push(...log), more += log.length;
     others[i].steps = steps || 0;
   });
-  return news.log.length + news.look.length + more > 0;
+  return news.log.length + news.look.length + more > 0 || over;
 }
 
 // Bytes in base64 -> weights[head][row][column]; kept with the example.
@@ -55,7 +56,10 @@ function charts() {
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
     ...["tokens", "images"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
-  return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
+  const smoothed = run.smoothing ? h("p", { class: "note", id: "smoothing" }, `Training loss includes label smoothing (${run.smoothing}) and dropout; validation loss has neither. Therefore the training curve may lie above the validation curve.`) : null;
+  const cards = list.map(([name, options]) => [name, h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })), name === "loss" ? smoothed : null)]);
+  const about = wanted => h("div", { class: "charts" }, ...cards.filter(([name]) => (name === "learning-rate" || name === "throughput") === wanted).map(([, card]) => card));
+  return { quality: about(false), machine: about(true) };
 }
 
 // Every curve that two runs have, in one chart for all of them; at the top what each ended with.
@@ -80,8 +84,11 @@ function status() {
   const newest = run.log[run.log.length - 1], step = reached();
   if (!newest) return "The run has just begun.";
   const seconds = Math.max(0, ...run.log.map(line => line.seconds || 0)), time = s => s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
-  if (run.minutes) return `Step ${step}, after ${time(Math.min(seconds, 60 * run.minutes))} of ${time(60 * run.minutes)}.`;
-  return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time(seconds)}.`;
+  const again = `attend look --run ${model.name}`;
+  const end = run.gone ? ` The run has ended and its server has stopped. This page keeps what it has; \`${again}\` in the folder of the runs shows it again.`
+    : run.ended ? ` The run has ended. This page stays; \`${again}\` shows it later.` : "";
+  if (run.minutes) return `Step ${step}, after ${time(Math.min(seconds, 60 * run.minutes))} of ${time(60 * run.minutes)}.${end}`;
+  return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time(seconds)}.${end}`;
 }
 
 // A slider over the snapshots that can play them: show() draws the one at state.at.
@@ -184,19 +191,26 @@ export async function runView() {
   // What the other views begin with: a text of the kind the model knows.
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
-  const head = h("p", { class: "note", id: "status" }, status()), drawn = () => others.length ? comparison() : charts(), curves = h("div", {}, drawn()), below = h("div");
+  const head = h("p", { class: "note", id: "status" }, status()), curves = h("div"), machine = h("div"), below = h("div");
+  // What is learned stands first, then attention; learning rate and throughput come last.
+  const redraw = () => {
+    const { quality, machine: rest } = others.length ? { quality: comparison(), machine: h("div") } : charts();
+    curves.replaceChildren(quality), machine.replaceChildren(rest);
+  };
+  redraw();
   let snapshots = run.look.length ? images() : null;
   const seen = !run.look.length || run.look[0].examples.some(example => example.attention?.length || example.seen);
   const empty = () => h("p", { class: "note" }, "This run has no images of its attention. `attend train … --look` takes them.");
   below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
     if (!head.isConnected) return clearInterval(live);
-    if (!await update().catch(() => false)) return;
-    head.textContent = status();
-    curves.replaceChildren(drawn());
+    const news = await update().catch(() => { run.gone = true; return null; });
+    if (head.textContent !== status()) head.textContent = status();
+    if (!news) return;
+    redraw();
     if (!snapshots && run.look.length) below.replaceChildren((snapshots = images()).box);
     else if (snapshots) snapshots.show();
   }, 1000);
-  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : seen ? "From noise to attention" : "From noise to words"),
-    h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);
+  return h("div", {}, head, curves, h("h2", { style: "margin:18px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : seen ? "From noise to attention" : "From noise to words"),
+    h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below, h("div", { style: "margin-top:18px" }, machine));
 }

@@ -1,5 +1,5 @@
 // Sentences that show something, by model: the picker over the views, and the pairs of the positions view. swapped is the
-// same tokens in another order, with another meaning.
+// same tokens in another order, with another meaning; link: two tokens of the source whose connection it is about.
 
 const spoken = [
   { text: "I am a student of music.", why: "the alignment is nearly a diagonal" },
@@ -7,8 +7,8 @@ const spoken = [
   { text: "I do not understand.", why: "one word becomes two: ne … pas" },
   { text: "The man saw the dog.", swapped: "The dog saw the man.", why: "order decides who saw whom" },
   { text: "Tom loves Mary.", swapped: "Mary loves Tom.", why: "order decides who loves whom" },
-  { text: "I did not buy the car because it was too expensive.", why: "what is ‘it’? The car is feminine: elle" },
-  { text: "I did not buy the book because it was too expensive.", why: "what is ‘it’? The book is masculine: il" },
+  { text: "I did not buy the car because it was too expensive.", why: "what is ‘it’? The car is feminine: elle", link: ["it", "car"] },
+  { text: "I did not buy the book because it was too expensive.", why: "what is ‘it’? The book is masculine: il", link: ["it", "book"] },
 ];
 const table = {
   dates: [

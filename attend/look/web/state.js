@@ -34,7 +34,7 @@ const defaults = {
   image: exported ? exported.image || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
-  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50, temperature: 1, topk: 0, source: "", tour: 0,
+  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50, heat: 75, temperature: 1, topk: 0, source: "", tour: 0,
   window: -1,  // how many other tokens each may see; -1: as the model has it
 };
 
@@ -44,7 +44,7 @@ export const state = { ...defaults };
 let open = true, plain = true;
 export const bare = () => plain;
 export function begin(result) {
-  if (open && result && model.kind !== "image") Object.assign(state, easiest(result));
+  if (open && result && model.kind !== "image") Object.assign(state, opening(result));
   open = plain = false;
 }
 
@@ -203,13 +203,24 @@ export function easiest(result, wanted = null) {
   return best;
 }
 
+// The head that a sentence opens with: the one that links the two tokens it is about, or the easiest to read.
+export function opening(result) {
+  const link = sentences.find(one => one.text === state.text)?.link, pieces = result.source.pieces.map(piece => piece.trim());
+  const [from, to] = (link || []).map(word => pieces.indexOf(word));
+  let best = null, most = 0;
+  if (from >= 0 && to >= 0)
+    for (const { stack, kind, layer, weights } of result.attention.filter(a => a.stack === "encoder"))
+      weights.forEach((rows, head) => { if (rows[from][to] > most) most = rows[from][to], best = { stack, kind, layer, head, focus: from }; });
+  return best || easiest(result);
+}
+
 // Who looks and at what, in words: piece is one token, or nothing for all of them.
 export function whoLooks(place, piece = "") {
   const one = piece ? `‘${piece}’` : "";
-  if (place.kind === "cross") return `${one || "Each token being written"} (decoder, writing) looks at the source (encoder, reading)`;
-  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each token of the source"} (encoder, reading) looks at the source itself`
-    : `${one || "Each token being written"} (decoder, writing) looks at what is written so far`;
-  return place.stack === "decoder" ? `${one || "Each token"} (writing) looks at itself and what stands before it` : `${one || "Each token"} (reading) looks at the whole text`;
+  if (place.kind === "cross") return `${one || "Each token being written"} (decoder, writing) attends to the source (encoder, reading)`;
+  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each token of the source"} (encoder, reading) attends to the source itself`
+    : `${one || "Each token being written"} (decoder, writing) attends to what is written so far`;
+  return place.stack === "decoder" ? `${one || "Each token"} (writing) attends to itself and to earlier tokens` : `${one || "Each token"} (reading) attends to the whole text`;
 }
 
 // The attention that says most about an answer: the last one between both sides, or the last layer's.

@@ -55,7 +55,7 @@ export function treeFigure(result, at, room = Math.min(1190, innerWidth - 64)) {
     const there = bandOf(i).rows.get(lane[parent]);
     return [18, there === undefined ? y(i) : bandOf(i).top + 22 + row * there];
   };
-  image.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, model.start));
+  image.append(h("text", { x: 6, y: 27, "fill-opacity": 0.8 }, model.start));
   for (const band of bands.slice(1)) image.append(h("line", { x1: 0, x2: width, y1: band.top, y2: band.top, stroke: "var(--line)" }));
   beam.forEach((node, i) => {
     if (node.step > now) return;

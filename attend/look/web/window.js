@@ -3,7 +3,7 @@
 import { exported, model, set, state } from "look/state";
 import { h, say } from "look/draw";
 
-export const barredWords = result => result.attention.some(a => a.reach) ? " Grey cells are barred: what comes later, or lies outside of the window, cannot be looked at." : "";
+export const barredWords = result => result.attention.some(a => a.reach) ? " Grey cells are masked: later tokens, or tokens outside the window." : "";
 
 // Null where there is no self-attention to cut, and in a file.
 export function windowSlider(result) {
