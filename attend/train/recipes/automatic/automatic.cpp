@@ -65,7 +65,7 @@ void hold_out(std::string_view task, const data::DataFacts& facts, Json& setting
   std::string flag = fmt::format("--{}", key);
   std::ranges::replace(flag, '_', '-');
   table.push_back(
-      {"validation", fmt::format("{:.3g} % of the data", 100 * share), "held out, since none was given", flag});
+      {"validation", fmt::format("{:.3g} % of the data", 100 * share), "held out, because none was given", flag});
 }
 
 std::vector<std::string> bundled_models(const std::string& out) {
@@ -215,7 +215,7 @@ Timing timing_from_log(std::string_view log) {
 
 Json automatic_settings(const AutomaticRequest& request, Backend& backend, std::ostream& messages) {
   const data::DataFacts facts = facts_for(request.task, request.settings);
-  messages << fmt::format("{}: {}, {} {}. The first, as they are read:\n{}", facts.data.paths[0].string(),
+  messages << fmt::format("{}: {}, {} {}. First examples, as they are read:\n{}", facts.data.paths[0].string(),
                           facts.data.what, with_commas(facts.examples), facts.noun, data::samples_text(facts));
   for (const data::Finding& finding : facts.findings) messages << fmt::format("note: {}\n", finding.text);
   Json base = request.settings;
@@ -243,8 +243,7 @@ Json automatic_settings(const AutomaticRequest& request, Backend& backend, std::
     std::erase_if(plan.table, [&](const Chosen& row) { return row.flag == flag_name(item.key()); });
   messages << fmt::format("Settings for {:.3g} minutes ({}):\n{}", request.budget.seconds / 60, request.budget.why,
                           table_text(plan.table))
-           << "A flag of the last column chooses otherwise; with --auto the others stay automatic. recipe.json keeps "
-              "them.\n";
+           << "Flags in the last column override a choice; --auto keeps the others. recipe.json has all of them.\n";
   return with_given(plan.settings, base);
 }
 

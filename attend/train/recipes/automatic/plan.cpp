@@ -40,7 +40,7 @@ Plan plan_for(std::string_view task, const Planned& from) {
 }
 
 float held_out_share(std::int64_t examples) {
-  constexpr double kEnough = 300, kMost = 0.1, kLeast = 0.002;
+  constexpr double kEnough = 200, kMost = 0.1, kLeast = 0.002;
   const double share = std::clamp(kEnough / static_cast<double>(std::max<std::int64_t>(examples, 1)), kLeast, kMost);
   return static_cast<float>(std::round(share * 1000) / 1000);
 }

@@ -98,13 +98,13 @@ Plan plan_translation(const Planned& from) {
   const Tokens tokens = tokens_for(facts);
   static const std::vector<Size> kSizes = {{512, 8, 2048, 6}, {512, 8, 2048, 3}, {256, 4, 1024, 3},
                                            {192, 4, 768, 3},  {128, 4, 512, 3},  {96, 4, 256, 2}};
-  // Larger models learn few pairs by heart.
+  // Larger models overfit few pairs.
   const std::size_t largest = pairs < 10'000 ? 4 : pairs < 50'000 ? 3 : pairs < 200'000 ? 2 : pairs < 2'000'000 ? 1 : 0;
   const std::int64_t batch = pairs < 10'000 ? 1500 : pairs < 100'000 ? 2048 : 4096;
   const double length = facts.texts[1].characters.mean / tokens.characters + 1;
   const std::int64_t epoch = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(pairs) * length / static_cast<double>(batch)));
-  const std::int64_t wanted = std::clamp<std::int64_t>(60 * epoch, 2500, 100'000);
+  const std::int64_t wanted = std::clamp<std::int64_t>(100 * epoch, 2500, 100'000);
   const Fit fit =
       largest_that_fits(std::vector<Size>(kSizes.begin() + static_cast<std::ptrdiff_t>(largest), kSizes.end()), 2,
                         static_cast<double>(batch), static_cast<double>(tokens.vocabulary), 2500, from);
@@ -132,8 +132,8 @@ Plan plan_translation(const Planned& from) {
                    {"average", 1}};
   plan.table = {{"model", fmt::format("Transformer, {} weights", count_text(fit.weights)),
                  fmt::format("width {}, {} + {} layers: {}", fit.size.width, fit.size.layers, fit.size.layers,
-                             fit.limited ? "the largest that learns enough in the time"
-                                         : fmt::format("larger ones learn {} pairs by heart", with_commas(pairs))),
+                             fit.limited ? "the largest that fits the time"
+                                         : fmt::format("larger models overfit {} pairs", with_commas(pairs))),
                  "--width, --preset"},
                 {"tokens", tokens.value, tokens.why, "--vocabulary-size"},
                 {"batch", fmt::format("{} tokens", with_commas(batch)),
@@ -184,8 +184,8 @@ Plan plan_language(const Planned& from) {
   plan.table = {
       {"model", fmt::format("GPT-2, {} weights", count_text(fit.weights)),
        fmt::format("width {}, {} layers: {}", fit.size.width, fit.size.layers,
-                   fit.limited ? "the largest that learns enough in the time"
-                               : fmt::format("larger ones learn {:.1f} MB by heart", static_cast<double>(bytes) / 1e6)),
+                   fit.limited ? "the largest that fits the time"
+                               : fmt::format("larger models overfit {:.1f} MB", static_cast<double>(bytes) / 1e6)),
        "--width, --layers"},
       {"tokens", characters ? "bytes" : fmt::format("BPE, {} tokens", with_commas(vocabulary)),
        fmt::format("{:.1f} MB of text", static_cast<double>(bytes) / 1e6), "--vocabulary-size"},
