@@ -80,7 +80,7 @@ bool Progress::wants_text() const {
 }
 
 void Progress::update(std::int64_t done, std::string_view text) {
-  done_ = options_.by_time ? std::min(done, options_.total) : done;
+  done_ = options_.total > 0 ? std::min(done, options_.total) : done;  // a bar that is full says so, not 181/180
   if (wants_text()) draw(text, false);
 }
 

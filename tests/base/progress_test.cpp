@@ -36,6 +36,15 @@ int columns(const std::string& text) {
   return count;
 }
 
+TEST_F(ProgressTest, NeverExceedsItsTotal) {
+  Progress progress(out, options(kWideTerminal, 180));
+  wait(1);
+  progress.update(181);
+  EXPECT_NE(take().find("180/180"), std::string::npos);
+  progress.finish();
+  EXPECT_EQ(take().find("181"), std::string::npos);
+}
+
 TEST_F(ProgressTest, RedrawsOneLineInATerminal) {
   Progress progress(out, options(kWideTerminal));
   wait(2);

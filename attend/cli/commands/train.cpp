@@ -27,6 +27,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/device_flags.h"
 #include "attend/cli/support/shell_word.h"
+#include "attend/cli/support/train_choices.h"
 #include "attend/cli/support/train_tasks.h"
 #include "attend/http/http.h"
 #include "attend/look/api/api.h"
@@ -39,16 +40,22 @@ namespace attend::cli {
 namespace {
 
 struct TrainOptions {
-  std::string recipe;
+  std::vector<std::string> paths;  // a recipe, or data that is recognised by looking
+  AutomaticFlags automatic = {};
   bool resume = false, overwrite = false, allow_changes = false;
   bool look = false;
   int port = 8080;
   double timeout = 300;
   train::DistributedOptions distributed = {};
   Json given = Json::object();  // settings named by flags
+
+  bool has_recipe() const { return !paths.empty() && is_recipe(paths); }
+  bool has_data() const { return !paths.empty() && !has_recipe(); }
 };
 
 constexpr const char* kTrainExamples = R"(
+  attend train --source train.en --target train.fr --out model # size, batches and steps are chosen for ten minutes
+  attend train reviews.csv --out sentiment --quick # the task is recognised from the data; one minute
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
   attend train recipes/multi30k-en-de.json --device cuda --seed 2 # flags override the recipe
   attend train --resume --out model # resume an interrupted run
@@ -102,9 +109,9 @@ CommandName train_name(const std::string& task) {
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
 Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
   Json settings = Json::object();
-  if (!options.recipe.empty()) {
-    what = options.recipe;
-    settings = read_json(options.recipe);
+  if (options.has_recipe()) {
+    what = options.paths[0];
+    settings = read_json(what);
   } else if (options.resume && options.given.contains("out")) {
     const std::filesystem::path saved = std::filesystem::path(options.given["out"].get<std::string>()) / "recipe.json";
     check(!leads || train::has_run(saved.parent_path()), "train: there is no run in '{}'",
@@ -119,6 +126,7 @@ Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
     for (Json& line : *then)  // as the run keeps it, which knows nothing of the file
       if (line.is_string())
         line = with_word(line.get<std::string>(), "{recipes}", recipes.empty() ? "." : recipes.string());
+  if (options.has_data()) return settings_of_data(options.paths, options.given);
   for (const auto& item : options.given.items()) settings[item.key()] = item.value();
   return settings;
 }
@@ -130,7 +138,7 @@ train::Training training_of(const TrainedTask& task, Json settings, const TrainO
   train::Training training = task.training(settings, what);
   const auto given = [&](const train::DataFile& file) { return options.given.contains(file.key); };
   const bool reused = options.given.contains("model") || std::ranges::any_of(training.files, given);
-  if (options.recipe.empty() || !reused) return training;
+  if (!options.has_recipe() || !reused) return training;
   for (const char* key : {"data", "then", "compare"}) settings.erase(key);
   return task.training(settings, what);
 }
@@ -152,6 +160,20 @@ std::string what_next(const TrainedTask& task, const train::Training& training, 
       chart += " --run " + shell_word(other);
   if (run.then.empty() || chart != alone) out << fmt::format("How it went:\n  {}\n", chart);
   return out.str();
+}
+
+// On the device that the run will have.
+Json chosen_settings(const TrainedTask& task, const Json& settings, const TrainOptions& options,
+                     std::ostream& messages) {
+  check_files(settings);
+  const std::string device = settings.value("device", std::string("cpu"));
+  const auto backend = open_backend(
+      device, {.threads = static_cast<int>(settings.value("threads", std::int64_t{0})), .batch_invariant = false});
+  return train::automatic_settings({.task = task.name,
+                                    .settings = settings,
+                                    .budget = budget_of(options.automatic, settings),
+                                    .training = task.training},
+                                   *backend, messages);
 }
 
 // The page of attend look about the run in a folder, for as long as this lives.
@@ -203,11 +225,14 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
   // What a killed run has left is settled by one, before the others look.
   if (!world.is_root()) world.barrier();
-  const Json settings = settings_of(options, world.is_root(), what);
+  Json settings = settings_of(options, world.is_root(), what);
   if (world.is_root()) world.barrier();
   const TrainedTask& task = trained_task(settings, what);
   check_flags_fit(task, options.given, settings);
-  if (options.recipe.empty() && !options.resume) check_needs(task, settings, what);  // a file has keys, not flags
+  const bool fresh = !options.has_recipe() && !options.resume;
+  const bool chooses =
+      fresh && world.size() == 1 && chooses_settings(options.automatic, std::string(task.name), settings);
+  if (fresh && !chooses) check_needs(task, settings, what);  // a file has keys, not flags
   std::optional<LiveRun> live;
   std::optional<look::RunPainter> painter;
   if (options.look && world.is_root()) {
@@ -217,6 +242,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     painter.emplace(out->get<std::string>());
     streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
   }
+  if (chooses) settings = chosen_settings(task, settings, options, messages);
   const train::Training training = training_of(task, settings, options, what);
   const train::RunSettings& run = training.settings;
   std::string device = run.device;
@@ -230,6 +256,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                             {.resume = options.resume,
                                                              .overwrite = options.overwrite,
                                                              .allow_changes = options.allow_changes,
+                                                             .examples = chooses,
                                                              .painter = painter ? &*painter : nullptr,
                                                              .messages = messages,
                                                              .terminal = streams.err_terminal,
@@ -252,7 +279,10 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       result.steps == 1 ? "" : "s", duration_text(result.seconds),
       result.best.text.empty() ? "" : fmt::format(" ({})", result.best.text),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model");
+  streams.out << examples_text(result.examples);
   streams.out << called_as(streams.program, what_next(task, training, result));
+  if (chooses)
+    streams.out << called_as(streams.program, "To look inside:\n  attend look --model " + shell_word(run.out) + "\n");
   if (!live || !streams.err_terminal.interactive) return;  // in a script the run is over when the command is
   streams.out << fmt::format("The page stays at http://127.0.0.1:{}/ until Ctrl-C.\n", live->port()) << std::flush;
   live->stay();
@@ -264,7 +294,15 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
   add_command<TrainOptions>(
       program, streams, train_name(task_in(words)),
       [&](Flags& flags, TrainOptions& options) {
-        flags.add("recipe", options.recipe, "Recipe: a JSON file with any of these settings. Flags override it.");
+        flags.add(
+            "recipe", options.paths,
+            "Recipe: a JSON file with any of these settings. Flags override it. Or data, recognised by looking: a "
+            "table, two text files, a folder of images, a COCO file.");
+        flags.add("--auto", options.automatic.automatic, "Choose all settings that no flag names, to fit --minutes.")
+            .group("Training");
+        flags.add("--quick", options.automatic.quick, "Choose settings for one minute of training.").group("Training");
+        flags.add("--thorough", options.automatic.thorough, "Choose settings for an hour of training.")
+            .group("Training");
         flags.add("--resume", options.resume, "Resume the run in --out.").group("Training");
         flags.add("--overwrite", options.overwrite,
                   "Replace the run in --out. The old one is kept until the first save.");

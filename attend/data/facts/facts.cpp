@@ -43,10 +43,10 @@ void find_in_sides(const TextExamples& read, std::vector<Finding>& findings) {
     else if (std::max(a, b) > kShort && std::max(a, b) > kUneven * std::min(a, b))
       uneven.add(place_of(one));
   }
-  invalid.report(findings, "{} lines are not UTF-8");
-  empty.report(findings, "{} pairs have an empty side");
-  same.report(findings, "{} pairs are the same on both sides");
-  uneven.report(findings, "{} pairs have one side more than five times as long as the other");
+  invalid.report(findings, "lines that are not UTF-8: {}");
+  empty.report(findings, "pairs with an empty side: {}");
+  same.report(findings, "pairs with the same text on both sides: {}");
+  uneven.report(findings, "pairs with one side more than five times as long as the other: {}");
 }
 
 // Rows that come twice, and the same text with two answers.
@@ -66,9 +66,9 @@ void find_repeats(const TextExamples& read, bool pairs, std::vector<Finding>& fi
       contradicted.add(fmt::format("lines {} and {}: {} is '{}' and '{}'", before.line, one.line, excerpt(one.first),
                                    excerpt(was), excerpt(is)));
   }
-  twice.report(findings, pairs ? "{} pairs are there twice" : "{} rows are there twice");
-  contradicted.report(findings, pairs ? "{} texts have two different translations"
-                                      : "suspicious labels: {} texts have two different labels");
+  twice.report(findings, pairs ? "duplicate pairs: {}" : "duplicate rows: {}");
+  contradicted.report(findings, pairs ? "texts with two different translations: {}"
+                                      : "suspicious labels, texts with two different labels: {}");
 }
 
 void count_classes(const TextExamples& read, DataFacts& facts) {
@@ -138,9 +138,9 @@ void find_rare_classes(DataFacts& facts) {
     if (count == 1) rare.add(name);
     largest = std::max(largest, count), smallest = std::min(smallest, count);
   }
-  rare.report(facts.findings, "suspicious labels: {} classes have one example, so that none is left to validate with");
+  rare.report(facts.findings, "suspicious labels, classes with a single example: {}");
   if (facts.classes.size() == 1)
-    facts.findings.push_back({fmt::format("suspicious labels: all are '{}'", facts.classes[0].first)});
+    facts.findings.push_back({fmt::format("suspicious labels, all examples are '{}'", facts.classes[0].first)});
   constexpr std::int64_t kUneven = 20;
   if (smallest > 1 && largest > kUneven * smallest)
     facts.findings.push_back({fmt::format("the largest class has {} examples, the smallest {}", largest, smallest)});

@@ -42,9 +42,9 @@ class ImageLook {
 
   void report() {
     facts_.image_width = spread_of(widths_), facts_.image_height = spread_of(heights_);
-    broken_.report(facts_.findings, "broken files: {} images cannot be read");
-    twice_.report(facts_.findings, "{} images are there twice, pixel by pixel");
-    two_labels_.report(facts_.findings, "suspicious labels: {} images have two different labels");
+    broken_.report(facts_.findings, "broken files: {}");
+    twice_.report(facts_.findings, "duplicate images (equal pixels): {}");
+    two_labels_.report(facts_.findings, "suspicious labels, equal images with two different labels: {}");
   }
 
  private:
@@ -114,7 +114,7 @@ void look_at_objects(DataFacts& facts, const FactsOptions& options) {
   facts.data.what +=
       fmt::format("; {} to {} boxes an image, {:.1f} on average", spread.least, spread.most, spread.mean);
   if (!set.left_out().empty()) facts.findings.push_back({set.left_out()});
-  if (none > 0) facts.findings.push_back({fmt::format("{} images have no boxes", none)});
+  if (none > 0) facts.findings.push_back({fmt::format("images without boxes: {}", none)});
   ImageLook look(facts);
   for (std::int64_t i = 0; i < set.size(); i += stride_of(set.size(), options))
     look.look(set.name(i), "", [&] { return set.read(i); });

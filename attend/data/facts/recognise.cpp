@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -15,6 +14,7 @@
 #include "attend/base/lines.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
+#include "attend/data/folder_contents.h"
 #include "attend/data/images/image_records.h"
 #include "attend/data/images/labelled_images.h"
 
@@ -105,15 +105,16 @@ Names columns_of(const Table& table) {
 bool has_header(const Table& table) {
   if (table.rows.size() < 2) return false;
   constexpr std::size_t kLongestName = 40;
-  std::size_t known = 0;
+  std::size_t known = 0, languages = 0;
   for (const std::string& column : table.columns) {
     const std::string name = lowered(cell_text(table.rows[0], column));
     if (name.empty() || name.size() > kLongestName || is_image_name(name)) return false;
-    for (const auto* names : {&kTexts, &kPairs, &kLabels, &kSources, &kTargets, &kLanguages})
+    for (const auto* names : {&kTexts, &kPairs, &kLabels, &kSources, &kTargets})
       if (names->contains(name)) ++known;
+    if (kLanguages.contains(name)) ++languages;
     if (name == "path" || name == "file" || name == "filename" || name == "file_name" || name == "image") ++known;
   }
-  if (known > 0) return true;
+  if (known > 0 || languages > 1) return true;  // one alone may be a label: "no"
   for (const std::string& column : table.columns) {
     const std::string name = cell_text(table.rows[0], column);
     for (std::size_t i = 1; i < table.rows.size(); ++i)
@@ -285,33 +286,6 @@ bool is_data_json(const fs::path& path) {
   } catch (const Error&) {
     return false;  // whoever reads it as a recipe says what is wrong with it
   }
-}
-
-std::string folder_contents(const fs::path& folder) {
-  Names folders;
-  std::map<std::string, std::size_t> files;
-  std::size_t count = 0;
-  std::error_code error;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code ignored;
-    const fs::path& path = entry->path();
-    if (entry->is_directory(ignored))
-      folders.push_back(path.filename().string());
-    else
-      ++count, ++files[path.extension().empty() ? "without a suffix" : path.extension().string()];
-  }
-  std::ranges::sort(folders);
-  const std::size_t all = folders.size();
-  if (all > 3) folders.resize(3), folders.emplace_back("..");
-  std::string text;
-  if (all > 0) text = fmt::format("{} folder{} ({})", all, all == 1 ? "" : "s", joined(folders, ", "));
-  Names kinds;
-  for (const auto& [end, number] : files) kinds.push_back(fmt::format("{} {}", number, end));
-  if (count > 0)
-    text +=
-        fmt::format("{}{} file{} ({})", text.empty() ? "" : " and ", count, count == 1 ? "" : "s", joined(kinds, ", "));
-  return text.empty() ? "an empty folder" : text;
 }
 
 Recognised recognise(const std::vector<fs::path>& paths) {

@@ -42,7 +42,4 @@ bool is_data_json(const std::filesystem::path& path);
 // The columns of a table, by their usual names or by what is in them: labels are short and repeat, texts do not.
 Recognised recognise_columns(const Table& table);
 
-// What a folder holds, in words: "3 folders (cat, dog, ..), 12 files (8 .txt, 4 .jpg)".
-std::string folder_contents(const std::filesystem::path& folder);
-
 }  // namespace attend::data

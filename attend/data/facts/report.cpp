@@ -112,9 +112,9 @@ std::string report_text(const DataFacts& facts) {
   }
   if (facts.classes.size() > kMostClasses)
     text += fmt::format("    and {} more (--html shows all)\n", facts.classes.size() - kMostClasses);
-  text += "The first examples, as they are read:\n" + samples_text(facts);
-  if (facts.findings.empty()) return text + "Nothing looks wrong.\n";
-  text += "What looks wrong:\n";
+  text += "First examples, as they are read:\n" + samples_text(facts);
+  if (facts.findings.empty()) return text + "No problems found.\n";
+  text += "Problems found:\n";
   for (const Finding& finding : facts.findings) {
     text += fmt::format("  {}\n", finding.text);
     for (const std::string& place : finding.where) text += fmt::format("    {}\n", place);
@@ -153,8 +153,8 @@ li ul {{ opacity: .8; }} .good {{ color: #1a7f37; }}
   page += "<h2>First examples, as they are read</h2><div class=\"scroll\"><table>\n";
   for (const Sample& sample : facts.samples)
     page += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(sample.left), escaped(sample.right));
-  page += "</table></div><h2>What looks wrong</h2>\n";
-  if (facts.findings.empty()) page += "<p class=\"good\">Nothing looks wrong.</p>\n";
+  page += "</table></div><h2>Problems</h2>\n";
+  if (facts.findings.empty()) page += "<p class=\"good\">No problems found.</p>\n";
   if (!facts.findings.empty()) page += "<ul>\n";
   for (const Finding& finding : facts.findings) {
     page += fmt::format("<li>{}", escaped(finding.text));

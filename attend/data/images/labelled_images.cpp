@@ -14,6 +14,7 @@
 #include "attend/base/lines.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
+#include "attend/data/folder_contents.h"
 #include "attend/data/permutation.h"
 #include "attend/data/text/table.h"
 #include "attend/image/decode.h"
@@ -191,8 +192,11 @@ void LabelledImages::list_classes(const fs::path& folder, bool may_lack) {
     classes_.push_back(name);
     check(classes_.size() <= limits::kMostLabels, "{}: more than {} classes", folder.string(), limits::kMostLabels);
   }
-  check(!files_.empty(), "{}: there are no images in it: they lie in a folder for each class, 'cat/1.jpg'",
-        folder.string());
+  check(
+      !files_.empty(),
+      "{}: there are no images in it as expected: .jpg, .jpeg, .png or .webp in a folder for each class, 'cat/1.jpg'; "
+      "found {}",
+      folder.string(), folder_contents(folder));
 }
 
 void LabelledImages::read_table(const fs::path& path) {

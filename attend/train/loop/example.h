@@ -58,6 +58,17 @@ struct Example {
   std::optional<Image> image = {};
 };
 
+// An input of the validation data with what the model says of it, and how good that is.
+struct ScoredExample {
+  std::string input, said, should;
+  double score = 0;  // higher is better; 1 is right
+};
+// The three best and the three worst of many.
+struct BestAndWorst {
+  std::vector<ScoredExample> best = {}, worst = {};
+};
+BestAndWorst best_and_worst(std::vector<ScoredExample> all);
+
 // How many inputs are shown, and how long: fewer and shorter ones of a model with many heads, whose images are many.
 struct ExampleLimits {
   std::size_t count = 3;

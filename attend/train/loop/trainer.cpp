@@ -75,9 +75,9 @@ class Run {
       last = ended();
       if (done % options_.log_every == 0 || last) log_losses();
       if (by_clock())
-        progress.update(std::llround(elapsed()), fmt::format("step {}  {}", with_commas(done), text_));
+        progress.update(std::llround(elapsed()), fmt::format("step {}  {}", with_commas(done), text_ + scores_));
       else
-        progress.update(done, text_);
+        progress.update(done, text_ + scores_);
       if (done % options_.validate_every == 0 || last)
         validate();
       else if (done % options_.save_every == 0)
@@ -90,7 +90,7 @@ class Run {
         break;
       }
     }
-    progress.finish(text_);
+    progress.finish(text_ + scores_);
     if (!result_.interrupted) choose_weights();
     if (curves_) curves_->write();
     result_.steps = state_.step;
@@ -203,6 +203,12 @@ class Run {
     });
   }
 
+  // "  score 81.25, best 84": of tasks that only have a loss that.
+  static std::string score_text(const Validation& now, double best_score, double best_loss) {
+    if (now.score == -now.loss) return fmt::format("  validation {:.4g}, best {:.4g}", now.loss, best_loss);
+    return fmt::format("  score {:.4g}, best {:.4g}", now.score, best_score);
+  }
+
   // By all; what it says is rank 0's, so that all decide alike also where one rounds otherwise.
   Validation evaluated() {
     Validation now = task_.validate(distributed_.world());
@@ -221,6 +227,7 @@ class Run {
     const bool better =
         now.score > state_.best_score || (now.score == state_.best_score && now.loss < state_.best_loss);
     progress_->print(fmt::format("step {:>6}  {}{}", state_.step, now.text, better ? "  (best so far)" : ""));
+    scores_ = score_text(now, better ? now.score : state_.best_score, better ? now.loss : state_.best_loss);
     if (better) {
       state_.best_score = now.score, state_.best_loss = now.loss, state_.best_step = state_.step;
       state_.validations_since_best = 0;
@@ -304,7 +311,7 @@ class Run {
   std::optional<RunCurves> curves_;
   std::optional<Snapshots> snapshots_;
   Progress* progress_ = nullptr;
-  std::string text_;
+  std::string text_, scores_;  // of the bar: the last steps, the last validation
   double seconds_before_ = 0;
   DistributedStep::Messages messages_;  // until the last line of the log
   steady_clock::time_point started_, logged_at_;

@@ -91,6 +91,8 @@ class Task {
   // The same few inputs every time, and what the model makes of them now, for whoever watches. Must change nothing that
   // the run computes.
   virtual std::vector<Example> examples(const ExampleLimits&) { return {}; }
+  // Validation data with what the model says of it, with the weights as they are now; empty where a task has none.
+  virtual std::vector<ScoredExample> scored_examples() { return {}; }
 };
 
 // Parameters with an optimiser of their own. Several take turns in every step, in this order.

@@ -159,7 +159,10 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
   const std::unique_ptr<train::Task> task = trainee->task();
   TrainingOutcome result{
       train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options)), facts.sample};
-  if (!result.interrupted && world.is_root()) trainee->finish(*task);
+  if (!result.interrupted && world.is_root()) {
+    trainee->finish(*task);
+    if (options.examples) result.examples = best_and_worst(task->scored_examples());
+  }
   return result;
 }
 

@@ -96,7 +96,8 @@ struct Training {
 };
 
 struct TrainingOutcome : train::TrainingResult {
-  std::string sample = {};  // as in JobFacts
+  std::string sample = {};            // as in JobFacts
+  train::BestAndWorst examples = {};  // of the validation data, where TrainOptions::examples asked for them
 };
 
 // Throws Error, with everything in the folder as it was, when something is wrong before the first step.

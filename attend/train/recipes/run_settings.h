@@ -105,6 +105,7 @@ struct TrainOptions {
   bool resume = false;                // go on with the run in the folder
   bool overwrite = false;             // start anew although there is one
   bool allow_changes = false;         // resume although settings or texts are others
+  bool examples = false;              // keep the best and the worst validation examples (TrainingOutcome)
   train::Painter* painter = nullptr;  // records what the model makes of fixed inputs on the way
   std::ostream& messages;
   Terminal terminal = {};

@@ -16,6 +16,13 @@ std::vector<train::DataFile> text_files(const std::vector<std::string>& text,
   return files;
 }
 
+std::vector<train::DataFile> text_files(const std::vector<std::string>& text, const std::string& out) {
+  check(!text.empty() && !out.empty(), "training: 'text' and 'out' are needed");
+  std::vector<train::DataFile> files;
+  for (const std::string& path : text) files.push_back({"text", path});
+  return files;
+}
+
 data::TokenStream token_stream(const train::RunFolder& folder, const std::vector<std::string>& texts, const char* name,
                                std::int32_t line_end) {
   const auto [found, made] = folder.derived(name);

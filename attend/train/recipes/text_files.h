@@ -14,6 +14,9 @@ namespace attend::train {
 std::vector<train::DataFile> text_files(const std::vector<std::string>& text,
                                         const std::vector<std::string>& valid_text, const std::string& out);
 
+// Of a run that holds out a share of its text.
+std::vector<train::DataFile> text_files(const std::vector<std::string>& text, const std::string& out);
+
 // The texts as tokens of the folder's tokenizer, kept there under this name. line_end: see data::TokenStreamFiles.
 data::TokenStream token_stream(const train::RunFolder& folder, const std::vector<std::string>& texts, const char* name,
                                std::int32_t line_end = -1);

@@ -32,14 +32,18 @@ double product_speed(Backend& backend, DType dtype) {
   return best;
 }
 
+constexpr double kShare = 0.4;  // of the product's speed: the rest goes to all that is no product
+
 }  // namespace
+
+double training_speed(Backend& backend, DType dtype) { return kShare * product_speed(backend, dtype); }
 
 double estimated_seconds(const WorkOfRun& work, Backend& backend, DType dtype) {
   if (work.tokens == 0 || !backend.on_host()) return 0;
-  constexpr double kOperations = 6, kShare = 0.4;  // of the product's speed: the rest goes to all that is no product
+  constexpr double kOperations = 6;
   const double all = kOperations * static_cast<double>(work.weights) * static_cast<double>(work.tokens) *
                      static_cast<double>(work.steps);
-  return all / (kShare * product_speed(backend, dtype));
+  return all / training_speed(backend, dtype);
 }
 
 std::string time_text(const WorkOfRun& work, double seconds) {

@@ -25,6 +25,9 @@ struct WorkOfRun {
 // devices than a CPU, which wait for nothing while they count.
 double estimated_seconds(const WorkOfRun& work, Backend& backend, DType dtype);
 
+// Operations of training a second, as far as a product tells.
+double training_speed(Backend& backend, DType dtype);
+
 // "1,000 steps will take roughly 3 min here"; of a long run a warning with what to change. Of a run by the clock how
 // many steps fit into its time. seconds: of all steps; empty without an estimate.
 std::string time_text(const WorkOfRun& work, double seconds);

@@ -27,6 +27,7 @@ HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   check(recipe.max_length == 0 || recipe.max_length >= 8, "{}: 'max_length' must be 0 or at least 8, not {}", what,
         recipe.max_length);
   check_epochs(recipe, what);
+  recipe.held_out.check(what);
   check(recipe.dropout < 1, "{}: 'dropout' must be below 1, not {}", what, recipe.dropout);
   check(!recipe.regression || recipe.task == "classify", "{}: 'regression' is for the task classify", what);
   check(recipe.label_names.empty() || (recipe.task == "classify" && !recipe.regression),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/train/recipes/held_out.h"
 #include "attend/train/recipes/recipe_json.h"
 #include "attend/train/recipes/run_settings.h"
 
@@ -17,6 +18,7 @@ struct HeadRecipe : RunSettings {
   std::string task = "classify";
   std::string from;
   std::string train, valid, test;
+  HeldOutSettings held_out = {};
   std::string format = "auto";
   bool header = true;
   std::string text_column, pair_column, label_column;
@@ -39,6 +41,7 @@ struct HeadRecipe : RunSettings {
     v("from", from, "Model folder to fine-tune, from the Hugging Face hub or from attend train.");
     v("train", train, "Labelled training data: csv, tsv, jsonl, conll (--task tag) or SQuAD json (--task answer).");
     v("valid", valid, "Labelled validation data.");
+    held_out.visit(v);
     v("test", test, "Labelled test data, evaluated after training. Results go to test.json in --out.");
     v("format", format, "Format of the data, if the file name does not show it: csv, tsv, jsonl, conll or squad.");
     v("header", header, "The first row of csv and tsv files names the columns. Without it, columns are 1, 2, ...");

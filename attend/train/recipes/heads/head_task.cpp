@@ -96,6 +96,30 @@ train::Validation HeadTask::evaluate(const std::vector<HeadExample>& examples,
   return result;
 }
 
+// The evaluator tells of those that are wrong; the others are right.
+std::vector<train::ScoredExample> HeadTask::scored_examples() {
+  const std::vector<data::LabelledText>& texts = parts_.validation_texts;
+  const auto evaluator = make_evaluator(parts_.kind, texts, parts_.head.labels());
+  evaluate_examples({parts_.head, parts_.reader, parts_.backend, parts_.kind, static_cast<std::size_t>(options_.batch)},
+                    parts_.validation, validation_batches_, *evaluator);
+  std::vector<train::ScoredExample> list(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    train::ScoredExample& one = list[i];
+    one.input = texts[i].text, one.score = 1, one.should = texts[i].label;
+    for (std::size_t word = 0; word < texts[i].words.size(); ++word) {
+      one.input += (word ? " " : "") + texts[i].words[word];
+      if (texts[i].tags[word] != "O")
+        one.should +=
+            fmt::format("{}{} {}", one.should.empty() ? "" : " · ", texts[i].words[word], texts[i].tags[word]);
+    }
+    if (!texts[i].answers.empty()) one.should = texts[i].answers[0].text;
+    one.said = one.should;
+  }
+  for (const EvaluatedText& text : evaluator->details().wrong)
+    list[text.source].said = text.said, list[text.source].should = text.should, list[text.source].score = -text.badness;
+  return list;
+}
+
 // The words with a tag other than O, of those that the model has tokens for.
 std::string HeadTask::tagged(const HeadExample& example,
                              const std::function<std::string(std::size_t word)>& tag) const {

@@ -44,6 +44,7 @@ class HeadTask : public train::Task {
   Json position() const override;
   void seek(const Json& position) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+  std::vector<train::ScoredExample> scored_examples() override;
   train::Validation validate(world::World& world) override {
     return evaluate(parts_.validation, parts_.validation_texts, world);
   }

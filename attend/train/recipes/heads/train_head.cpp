@@ -39,6 +39,19 @@ data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path,
   return file;
 }
 
+// Moves a share of the texts from one file to a new one.
+data::LabelledFile take_held_out(const HeadRecipe& recipe, data::LabelledFile& training) {
+  std::vector<std::string_view> texts;
+  for (const data::LabelledText& text : training.texts) texts.push_back(text.text);
+  const std::vector<bool> held = held_out(texts, static_cast<double>(recipe.held_out.valid_share), recipe.seed);
+  data::LabelledFile validation, rest;
+  for (std::size_t i = 0; i < held.size(); ++i)
+    (held[i] ? validation : rest).texts.push_back(std::move(training.texts[i]));
+  training.texts = std::move(rest.texts);
+  validation.path = training.path;
+  return validation;
+}
+
 // The labels as the training file has them, in the order of the model's outputs. from is what it starts with.
 std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::LabelledFile& training,
                                     const catalogue::ModelConfig& from) {
@@ -77,7 +90,8 @@ class HeadJob : public JobOf<HeadTask> {
         kind_(kind_of(given)),
         start_(catalogue::read_config(run.from)),
         training_file_(read_texts(given, given.train, run.options.messages)),
-        validation_file_(read_texts(given, given.valid, run.options.messages)) {
+        validation_file_(given.valid.empty() ? take_held_out(given, training_file_)
+                                             : read_texts(given, given.valid, run.options.messages)) {
     if (!given.test.empty()) test_file_ = read_texts(given, given.test, run.options.messages);
     labels_ = labels_for(given, training_file_, start_);
     head_ = tasks::make_head(start_, task_of(given).task,
@@ -150,7 +164,8 @@ class HeadJob : public JobOf<HeadTask> {
   const RunContext run_;
   const tasks::TargetKind kind_;
   const catalogue::ModelConfig start_;
-  const data::LabelledFile training_file_, validation_file_;
+  data::LabelledFile training_file_;
+  const data::LabelledFile validation_file_;
   std::optional<data::LabelledFile> test_file_;
   std::vector<std::string> labels_;
   std::unique_ptr<tasks::Head> head_;
@@ -162,9 +177,11 @@ class HeadJob : public JobOf<HeadTask> {
 
 Training head_training(const Json& settings, std::string_view what) {
   const HeadRecipe recipe = resolve_head_recipe(settings, what);
-  check(!recipe.train.empty() && !recipe.valid.empty() && !recipe.out.empty() && !recipe.from.empty(),
+  const bool validated = !recipe.valid.empty() || recipe.held_out.valid_share > 0;
+  check(!recipe.train.empty() && validated && !recipe.out.empty() && !recipe.from.empty(),
         "training: 'from', 'train', 'valid' and 'out' are needed");
-  std::vector<train::DataFile> files = {{"train", recipe.train}, {"valid", recipe.valid}};
+  std::vector<train::DataFile> files = {{"train", recipe.train}};
+  if (!recipe.valid.empty()) files.push_back({"valid", recipe.valid});
   if (!recipe.test.empty()) files.push_back({"test", recipe.test});
   return {.settings = recipe,
           .recipe = to_json(recipe),

@@ -117,6 +117,24 @@ train::Validation ImageTask::evaluate(data::ValidationImages& images, world::Wor
           .json = verdict.json()};
 }
 
+// How sure it is where it is right, and where it is wrong.
+std::vector<train::ScoredExample> ImageTask::scored_examples() {
+  const ImageEvaluator::Verdict verdict = ImageEvaluator(parts_.model, parts_.backend, parts_.dtype)(parts_.validation);
+  if (verdict.truth.size() != parts_.names.size()) return {};  // broken ones are left out, so that names do not fit
+  const std::vector<std::string> labels = parts_.model.labels();
+  std::vector<train::ScoredExample> list;
+  for (std::size_t i = 0; i < verdict.truth.size(); ++i) {
+    const bool right = verdict.predicted[i] == verdict.truth[i];
+    const auto sure = static_cast<double>(verdict.sure[i]);
+    list.push_back(
+        {.input = parts_.names[i],
+         .said = fmt::format("{} ({:.0f} %)", labels[static_cast<std::size_t>(verdict.predicted[i])], 100 * sure),
+         .should = labels[static_cast<std::size_t>(verdict.truth[i])],
+         .score = right ? sure : -sure});
+  }
+  return list;
+}
+
 std::vector<train::Example> ImageTask::examples(const train::ExampleLimits& limits) {
   if (!shown_) shown_ = parts_.validation.some(limits.count);
   std::vector<train::Example> examples;

@@ -59,6 +59,7 @@ class ImageTask : public train::Task {
     data::ImageBatches& training;
     data::ValidationImages& validation;
     std::int64_t batch;
+    std::vector<std::string> names = {};  // of the images to validate with
   };
   ImageTask(const Parts& parts, const ImageTaskOptions& options);
 
@@ -73,6 +74,7 @@ class ImageTask : public train::Task {
   train::Validation evaluate(data::ValidationImages& images, world::World& world = world::alone()) const;
   // Images of the validation set.
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+  std::vector<train::ScoredExample> scored_examples() override;
 
  private:
   Parts parts_;

@@ -92,7 +92,8 @@ class ImageClassificationJob : public JobOf<ImageTask> {
                                                         .dtype = run_.dtype,
                                                         .training = *batches_,
                                                         .validation = *valid_,
-                                                        .batch = given_.batch},
+                                                        .batch = given_.batch,
+                                                        .names = valid_names()},
                                        ImageTaskOptions{.label_smoothing = given_.label_smoothing,
                                                         .mixed = given_.images.mixup > 0 || given_.images.cutmix > 0,
                                                         .select_by_loss = given_.select == "loss"});
@@ -112,6 +113,13 @@ class ImageClassificationJob : public JobOf<ImageTask> {
     const auto side = config.value("patch_size", std::int64_t{0});
     if ((type != "vit" && type != "deit") || side <= 0) return 0;
     return model_->size().h / side * (model_->size().w / side);
+  }
+
+  std::vector<std::string> valid_names() const {
+    const data::LabelledImages& list = validation_ ? validation_->list : training_.list;
+    std::vector<std::string> names;
+    for (const std::int64_t i : valid_items()) names.push_back(list.name(i));
+    return names;
   }
 
   // Nothing where images are records of a file.

@@ -14,6 +14,7 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
   }
   settle_settings(recipe, LanguageRecipe(), settings, what);
   check_settings(recipe, what);
+  recipe.held_out.check(what);
   check_one_of(what, "task", recipe.task, {"language-model"});
   for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"width", recipe.width},
                                    {"layers", recipe.layers},

@@ -9,6 +9,7 @@
 
 #include "attend/base/json.h"
 #include "attend/models/gpt2.h"
+#include "attend/train/recipes/held_out.h"
 #include "attend/train/recipes/recipe_json.h"
 #include "attend/train/recipes/run_settings.h"
 
@@ -17,6 +18,7 @@ namespace attend::train {
 struct LanguageRecipe : RunSettings {
   std::string task = "language-model";
   std::vector<std::string> text, valid_text;
+  HeldOutSettings held_out = {};
   std::string from;
   std::string tokenizer;
   std::int64_t vocabulary_size = 0;
@@ -37,6 +39,7 @@ struct LanguageRecipe : RunSettings {
     v("task", task, "What to train.");
     v("text", text, "Training text, plain or .gz. Repeat for more files.");
     v("valid_text", valid_text, "Validation text.");
+    held_out.visit(v);
     v("from", from,
       "GPT-2 model to fine-tune: a folder from the Hugging Face hub or attend train, or the name of a bundled "
       "model.");

@@ -22,7 +22,13 @@ namespace {
 
 constexpr const char* kEndOfText = "<|endoftext|>";
 
-text::Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const RunContext& run) {
+TextSplit texts_of(const LanguageRecipe& recipe, const RunContext& run) {
+  const auto share = static_cast<double>(recipe.held_out.valid_share);
+  if (share == 0) return {recipe.text, recipe.valid_text};
+  return split_text(recipe.text, share, run.folder);
+}
+
+text::Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const TextSplit& texts, const RunContext& run) {
   train::RunFolder& folder = run.folder;
   if (!folder.resumed() && !recipe.tokenizer.empty()) {
     folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
@@ -35,7 +41,7 @@ text::Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const RunContext
                               .special_tokens = {kEndOfText},
                               .words = {.line_ends = true},
                               .threads = static_cast<int>(recipe.threads)});
-    for (const std::string& text : recipe.text) trainer.add_file(text);
+    for (const std::string& text : texts.text) trainer.add_file(text);
     folder.stage("tokenizer.json", text::to_tokenizer_json(trainer.train()));
   }
   return text::Tokenizer::load(folder.prepared());
@@ -69,11 +75,12 @@ class LanguageModelJob : public TrainingJob {
   LanguageModelJob(LanguageRecipe recipe, const RunContext& run)
       : recipe_(std::move(recipe)),
         run_(run),
-        tokenizer_(prepare_tokenizer(recipe_, run)),
+        texts_(texts_of(recipe_, run)),
+        tokenizer_(prepare_tokenizer(recipe_, texts_, run)),
         model_(config_for(recipe_, tokenizer_, run)),
         lines_(line_tokens(recipe_, tokenizer_)),
-        training_(token_stream(run.folder, recipe_.text, "train.tokens", lines_.end)),
-        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens", lines_.end)) {
+        training_(token_stream(run.folder, texts_.text, "train.tokens", lines_.end)),
+        validation_(token_stream(run.folder, texts_.valid_text, "valid.tokens", lines_.end)) {
     run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training_.size(),
                                         validation_.size());
     stage_json(run.folder, "config.json", model_.config());
@@ -117,6 +124,7 @@ class LanguageModelJob : public TrainingJob {
 
   const LanguageRecipe recipe_;
   const RunContext run_;
+  const TextSplit texts_;
   const text::Tokenizer tokenizer_;
   models::GPT2LanguageModel model_;
   const data::LineTokens lines_;
@@ -129,7 +137,8 @@ Training language_training(const Json& settings, std::string_view what) {
   const LanguageRecipe recipe = resolve_language_recipe(settings, what);
   return {.settings = recipe,
           .recipe = to_json(recipe),
-          .files = text_files(recipe.text, recipe.valid_text, recipe.out),
+          .files = recipe.held_out.valid_share > 0 ? text_files(recipe.text, recipe.out)
+                                                   : text_files(recipe.text, recipe.valid_text, recipe.out),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<LanguageModelJob>(recipe, run); }};
 }

@@ -24,8 +24,25 @@ namespace attend::train {
 
 namespace {
 
+// What is read: the files that were given, or those that the run made of them (held_out.h).
+PairFiles files_of(const TranslationRecipe& recipe, const RunContext& run) {
+  const float share = recipe.held_out.valid_share;
+  if (recipe.pairs.empty() && share == 0)
+    return {recipe.source, recipe.target, recipe.valid_source, recipe.valid_target};
+  PairFiles files = split_pairs({.source = recipe.source,
+                                 .target = recipe.target,
+                                 .pairs = recipe.pairs,
+                                 .first_column = recipe.source_column,
+                                 .second_column = recipe.target_column,
+                                 .share = static_cast<double>(share),
+                                 .seed = recipe.seed},
+                                run.folder);
+  if (share == 0) files.valid_source = recipe.valid_source, files.valid_target = recipe.valid_target;
+  return files;
+}
+
 // The joint vocabulary of both sides.
-std::string learn_tokens(const TranslationRecipe& recipe, const TrainOptions& options) {
+std::string learn_tokens(const TranslationRecipe& recipe, const PairFiles& files, const TrainOptions& options) {
   Progress progress(options.messages,
                     {.label = "learning tokens", .total = recipe.vocabulary_size, .terminal = options.terminal});
   text::BpeTrainer trainer(
@@ -33,20 +50,20 @@ std::string learn_tokens(const TranslationRecipe& recipe, const TrainOptions& op
        .words = {.add_prefix_space = true},
        .threads = static_cast<int>(recipe.threads),
        .on_progress = [&](std::size_t tokens) { progress.update(static_cast<std::int64_t>(tokens)); }});
-  trainer.add_file(recipe.source);
-  trainer.add_file(recipe.target);
+  trainer.add_file(files.source);
+  trainer.add_file(files.target);
   const text::TrainedBpe trained = trainer.train();
   progress.update(static_cast<std::int64_t>(trained.tokens.size()));
   progress.finish();
   return text::to_tokenizer_json(trained);
 }
 
-text::Tokenizer prepare_tokenizer(const TranslationRecipe& recipe, const RunContext& run) {
+text::Tokenizer prepare_tokenizer(const TranslationRecipe& recipe, const PairFiles& files, const RunContext& run) {
   if (!run.folder.resumed() && recipe.tokenizer.empty() && !recipe.from.empty())
     copy_tokenizer(run.from, run.folder.prepared());
   else if (!run.folder.resumed())
-    run.folder.stage("tokenizer.json",
-                     recipe.tokenizer.empty() ? learn_tokens(recipe, run.options) : given_tokenizer(recipe.tokenizer));
+    run.folder.stage("tokenizer.json", recipe.tokenizer.empty() ? learn_tokens(recipe, files, run.options)
+                                                                : given_tokenizer(recipe.tokenizer));
   return text::Tokenizer::load(run.folder.prepared());
 }
 
@@ -56,15 +73,15 @@ std::optional<catalogue::ModelConfig> start_of(const TranslationRecipe& recipe, 
   return catalogue::read_config(run.from, catalogue::Task::translate, "train");
 }
 
-data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const RunContext& run, const char* name,
-                                   std::int64_t max_length) {
+data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const PairFiles& files, const RunContext& run,
+                                   const char* name, std::int64_t max_length) {
   const bool training = std::string_view(name) == "train";
   const auto [found, made] = run.folder.derived(fmt::format("{}.pairs", name));
   Progress progress(run.options.messages,
                     {.label = fmt::format("encoding {}", name), .total = 100, .terminal = run.options.terminal});
   data::ParallelCorpus corpus = data::ParallelCorpus::open_or_build(
-      {.source = training ? recipe.source : recipe.valid_source,
-       .target = training ? recipe.target : recipe.valid_target,
+      {.source = training ? files.source : files.valid_source,
+       .target = training ? files.target : files.valid_target,
        .tokenizer = run.folder.prepared(),
        .cache = found,
        .rebuilt = made},
@@ -104,14 +121,15 @@ class TranslationJob : public TrainingJob {
   TranslationJob(const ResolvedRecipe& resolved, const RunContext& run)
       : resolved_(resolved),
         run_(run),
+        files_(files_of(recipe(), run)),
         start_(start_of(recipe(), run)),
-        tokenizer_(prepare_tokenizer(recipe(), run)),
+        tokenizer_(prepare_tokenizer(recipe(), files_, run)),
         // Rows of the table come in eights: GPU products like that.
         model_(start_ ? started_model(resolved_, *start_) : make_model(resolved_, (tokenizer_.id_limit() + 7) / 8 * 8)),
-        training_(prepare_pairs(recipe(), run, "train", model_->max_length())),
-        validation_(prepare_pairs(recipe(), run, "valid", model_->max_length())),
-        sample_{first_lines(recipe().valid_source, recipe().bleu_sentences),
-                first_lines(recipe().valid_target, recipe().bleu_sentences)} {
+        training_(prepare_pairs(recipe(), files_, run, "train", model_->max_length())),
+        validation_(prepare_pairs(recipe(), files_, run, "valid", model_->max_length())),
+        sample_{first_lines(files_.valid_source, recipe().bleu_sentences),
+                first_lines(files_.valid_target, recipe().bleu_sentences)} {
     check(training_.pairs() > 0, "training: no sentence pairs are left to train on");
     check(validation_.pairs() > 0, "training: no sentence pairs are left to validate on");
     if (!recipe().test_source.empty()) test_ = read_test(recipe());
@@ -160,6 +178,7 @@ class TranslationJob : public TrainingJob {
 
   const ResolvedRecipe resolved_;
   const RunContext run_;
+  const PairFiles files_;
   const std::optional<catalogue::ModelConfig> start_;
   const text::Tokenizer tokenizer_;
   const std::unique_ptr<models::Seq2Seq> model_;
@@ -173,10 +192,13 @@ class TranslationJob : public TrainingJob {
 Training translation_training(const Json& settings, std::string_view what) {
   const ResolvedRecipe resolved = resolve_recipe(settings, what);
   const TranslationRecipe& recipe = resolved.recipe;
-  std::vector<train::DataFile> files = {{"source", recipe.source},
-                                        {"target", recipe.target},
-                                        {"valid_source", recipe.valid_source},
-                                        {"valid_target", recipe.valid_target}};
+  std::vector<train::DataFile> files;
+  if (recipe.pairs.empty())
+    files = {{"source", recipe.source}, {"target", recipe.target}};
+  else
+    files = {{"pairs", recipe.pairs}};
+  if (recipe.held_out.valid_share == 0)
+    files.insert(files.end(), {{"valid_source", recipe.valid_source}, {"valid_target", recipe.valid_target}});
   for (const train::DataFile& file : files) check(!file.path.empty(), "training: '{}' is missing", file.key);
   check(!recipe.out.empty(), "training: 'out' is missing");
   check(recipe.test_source.empty() == recipe.test_target.empty(),

@@ -82,6 +82,7 @@ void check_values(const TranslationRecipe& recipe, std::string_view what) {
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1 && recipe.r_drop >= 0,
         "{}: 'label_smoothing' must be in [0, 1) and 'r_drop' not negative, not {} and {}", what,
         recipe.label_smoothing, recipe.r_drop);
+  recipe.held_out.check(what);
 }
 
 }  // namespace
@@ -111,6 +112,7 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
 
 Json to_json(const ResolvedRecipe& resolved) {
   Json json = write_fields(resolved.recipe);
+  resolved.recipe.held_out.leave_out_of(json);
   if (!resolved.recipe.from.empty()) leave_out(unused_of_started(), json);
   json.update(resolved.model);
   return json;

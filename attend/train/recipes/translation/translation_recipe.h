@@ -11,6 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/models/seq2seq.h"
+#include "attend/train/recipes/held_out.h"
 #include "attend/train/recipes/run_settings.h"
 
 namespace attend::train {
@@ -18,6 +19,8 @@ namespace attend::train {
 struct TranslationRecipe : RunSettings {
   std::string task = "translation";
   std::string source, target, valid_source, valid_target, test_source, test_target;
+  std::string pairs, source_column, target_column;
+  HeldOutSettings held_out = {};
   std::string from;
   std::string model = "transformer", preset = "small";
   std::string tokenizer;
@@ -32,8 +35,12 @@ struct TranslationRecipe : RunSettings {
     v("task", task, "What to train.");
     v("source", source, "Training sentences in the source language, one per line, plain or .gz.");
     v("target", target, "Translations of --source, line by line.");
+    v("pairs", pairs, "A csv, tsv or jsonl file with both languages, instead of --source and --target.");
+    v("source_column", source_column, "Column of the source language in --pairs. Common names are recognised.");
+    v("target_column", target_column, "Column of the target language in --pairs.");
     v("valid_source", valid_source, "Validation sentences.");
     v("valid_target", valid_target, "Translations of --valid-source.");
+    held_out.visit(v);
     v("test_source", test_source, "Test sentences, translated after training. Results go to test.json in --out.");
     v("test_target", test_target, "Translations of --test-source.");
     v("from", from,

@@ -129,6 +129,22 @@ train::Validation TranslationTask::validate(world::World& world) {
   return result;
 }
 
+std::vector<train::ScoredExample> TranslationTask::scored_examples() {
+  const std::vector<std::string> said = greedy_translations(world::alone());
+  std::vector<train::ScoredExample> list;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const std::string& should = parts_.sample.target[i];
+    metrics::Chrf chrf;
+    chrf.add(said[i], {should});
+    constexpr double kBelowRight = 0.999;
+    list.push_back({.input = parts_.sample.source[i],
+                    .said = said[i],
+                    .should = should,
+                    .score = said[i] == should ? 1 : std::min(kBelowRight, chrf.score() / 100)});
+  }
+  return list;
+}
+
 train::Validation evaluate_translator(const tasks::Translator& translator, const ValidationText& text) {
   metrics::Bleu bleu;
   metrics::Chrf chrf;

@@ -55,6 +55,7 @@ class TranslationTask : public train::Task {
   void seek(const Json& position) override;
   train::Validation validate(world::World& world) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+  std::vector<train::ScoredExample> scored_examples() override;  // by chrF; 1 where every letter is right
 
  private:
   using Prefetch = data::Prefetch<data::HostPairBatch, data::Position>;
