@@ -118,7 +118,7 @@ TEST_F(OneBatch, BoxesAreJudgedToTheSameNumbers) {
     set.use_classes(detector.labels());
     data::DetectionOptions options;
     options.image_size = 32, options.workers = 1;
-    data::ImageCache reader(data::images_of(set), options.images().reading());
+    data::ImageCache reader(data::images_of(set), options.reading());
     data::ValidationDetections images({set, reader, {0, 1, 2, 3, 4}}, options, 2);
     return train::DetectionEvaluator(detector.model(), *backend, DType::f32)(images, world).json().dump();
   };
