@@ -2,6 +2,7 @@
 // The catalogue's row of a model (catalogue.h) names its family and holds everything about it that is data. What a
 // folder above the catalogue does with each family stands in one table there:
 //   attend/tasks/head.cpp          heads that can be trained
+//   attend/tasks/cost.cpp          what a forward pass costs
 //   attend/verify/verify.cpp       comparison with the outputs of another library
 //   attend/look/inspect/open.cpp   what the page of attend look shows
 #pragma once

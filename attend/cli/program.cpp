@@ -16,6 +16,7 @@
 #include "attend/base/terminal.h"
 #include "attend/checkpoint/unread_tensors.h"
 #include "attend/cli/commands/answer.h"
+#include "attend/cli/commands/attention.h"
 #include "attend/cli/commands/classify.h"
 #include "attend/cli/commands/convert.h"
 #include "attend/cli/commands/data.h"
@@ -86,6 +87,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   program.begin_group("Look inside");
   add_demo_command(program, streams);
   add_look_command(program, streams);
+  add_attention_command(program, streams);
   add_info_command(program, streams);
   program.begin_group("Train and evaluate");
   add_train_command(program, streams, args);

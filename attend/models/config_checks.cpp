@@ -51,10 +51,12 @@ void check_token_used(std::string_view what, std::string_view name, std::int64_t
   check(id >= 0 && id < vocabulary, "{}: {} is {}, but the model has {} tokens", what, name, id, vocabulary);
 }
 
+// A config alone may describe a model that no memory here holds, for attend info --cost: GPT-3 has 2^37.3 parameters.
+// nn::Parameters refuses to allocate more than kMostParameters.
 void check_size(std::string_view what, std::int64_t parameters) {
-  check(parameters <= limits::kMostParameters,
-        "{}: a model of {} parameters; the most is {} (kMostParameters in attend/base/limits.h)", what, parameters,
-        limits::kMostParameters);
+  constexpr std::int64_t kMostDescribed = std::int64_t{1} << 48;
+  check(parameters <= kMostDescribed, "{}: a model of {} parameters; a config may describe {} at most", what,
+        parameters, kMostDescribed);
 }
 
 }  // namespace attend::models

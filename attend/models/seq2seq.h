@@ -75,7 +75,7 @@ class Seq2Seq {
   // Prepares the generation of `group` hypotheses for each memory or source. A memory is padded and belongs to this
   // pass, which does not record. The pass and its probe, if any, must outlive the result.
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Encoded& memory, std::int64_t group) const = 0;
-  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
+  virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
     return start(pass, encode(source.in(pass)), group);
   }
   // Shows the probe every attention of these pairs: in the encoder, in the decoder and between them. `window` is that

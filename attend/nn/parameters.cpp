@@ -91,8 +91,9 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
     after += (size + kAlign - 1) / kAlign * kAlign;
     if (place(entry) == 0) decayed_ = end;
   }
-  check(count_ <= options.most, "{}: a model of {} numbers is more than the {} there is room for", options.source,
-        count_, options.most);
+  check(count_ <= options.most, "{}: a model of {} numbers is more than the {} there is room for{}", options.source,
+        count_, options.most,
+        options.most == limits::kMostParameters ? " (kMostParameters in attend/base/limits.h)" : "");
   value_ = make_tensor(backend, {end}, options.dtype);
   master_ = options.dtype == DType::f32 || !(options.trained || options.initialized)
                 ? value_

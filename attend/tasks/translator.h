@@ -82,6 +82,7 @@ class Translator {
   std::int32_t start() const { return start_; }
   std::int32_t end() const { return end_; }
   const std::vector<std::int32_t>& suppressed() const { return suppressed_; }
+  const SearchDefaults& defaults() const { return defaults_; }
 
  private:
   struct Source {

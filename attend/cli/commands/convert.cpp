@@ -22,8 +22,10 @@
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/checkpoint/weight_files.h"
+#include "attend/cli/commands/convert_average.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/model_flag.h"
+#include "attend/tasks/model_folder.h"
 
 namespace attend::cli {
 
@@ -33,6 +35,7 @@ namespace fs = std::filesystem;
 
 struct ConvertOptions {
   std::string model, out, dtype, without;
+  std::vector<std::string> average;
   bool overwrite = false;
 };
 
@@ -40,6 +43,7 @@ constexpr const char* kConvertExamples = R"(
   attend convert path/to/opus-mt --out opus-mt # pytorch_model.bin or shards to model.safetensors
   attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16 # half the size
   attend convert path/to/gpt2 --dtype int8 --out gpt2-int8 # a quarter of the size, see docs/gpt2.md
+  attend convert --average runs/a runs/b runs/c --out soup # the mean of models of one shape: a model soup
   attend convert weights.pt --out weights.safetensors # a single file
   attend convert runs/sagan-cifar10 --without discriminator --out sagan # keep the generator only)";
 
@@ -199,6 +203,43 @@ void convert_folder(const ConvertOptions& options, const Streams& streams) {
   say_done(streams, converted, before, options.out);
 }
 
+// Several models become one. Floats are averaged in f32; other numbers are the first model's.
+void convert_average(const ConvertOptions& options, const Streams& streams) {
+  check(options.model.empty() && options.without.empty() && options.dtype != "int8",
+        "convert: --average takes folders, --dtype f32 or bf16, --out and --overwrite; convert its result to int8");
+  const fs::path to(options.out);
+  const AveragedModels models(options.average);
+  std::error_code ignored;
+  for (const std::string& folder : options.average)
+    check(!path_exists(to) || !fs::equivalent(folder, to, ignored), "convert: --out is '{}' itself", folder);
+  check(options.overwrite || !path_exists(to / "model.safetensors"),
+        "convert: '{}' holds a model already; --overwrite replaces it", options.out);
+  const bool bf16 = options.dtype == "bf16";
+  checkpoint::SafetensorsWriter writer;
+  for (const std::string& name : models.names()) {
+    const checkpoint::StoredTensor& tensor = models.tensor(name);
+    check(is_float(tensor.type) || tensor.type == checkpoint::StoredType::i8,
+          "convert: '{}' holds {}, which have no average", name, name_of(tensor.type));
+    writer.add(name, bf16 ? checkpoint::StoredType::bf16 : checkpoint::StoredType::f32, tensor.shape,
+               [&models, name, bf16](const FileWriter& write) {
+                 const std::vector<float> means = models.mean(name);
+                 const std::vector<Bf16> halves(means.begin(), bf16 ? means.end() : means.begin());
+                 if (bf16)
+                   write({reinterpret_cast<const char*>(halves.data()), halves.size() * sizeof(Bf16)});
+                 else
+                   write({reinterpret_cast<const char*>(means.data()), means.size() * sizeof(float)});
+               });
+  }
+  writer.set_metadata("format", "pt");
+  NewFolder folder(to);
+  writer.write((folder.path() / "model.safetensors").string());
+  copy_rest(models.first(), folder.path());
+  write_file(folder.path() / "config.json", read_file(models.first() / "config.json"));
+  folder.take_place();
+  streams.out << fmt::format("{} tensors, the mean of {} models, in {}\n", models.names().size(),
+                             options.average.size(), options.out);
+}
+
 // A file of weights alone, whose model nobody knows.
 void convert_file(const ConvertOptions& options, const Streams& streams) {
   const fs::path from = options.model, to(options.out);
@@ -222,6 +263,8 @@ void convert_file(const ConvertOptions& options, const Streams& streams) {
 }
 
 void run_convert(const ConvertOptions& options, const Streams& streams) {
+  if (!options.average.empty()) return convert_average(options, streams);
+  check(!options.model.empty(), "convert: which model? Name a folder or a file, or several with --average");
   if (is_folder(options.model))
     convert_folder(options, streams);
   else
@@ -234,7 +277,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
   add_command<ConvertOptions>(
       program, streams,
       {.name = "convert",
-       .help = "Convert a model to safetensors, bf16 or int8.",
+       .help = "Convert a model to safetensors, bf16 or int8, or average several.",
        .examples = kConvertExamples,
        .notes = {"Reads safetensors and PyTorch files (.bin, .pt, .pth) without running any code in them. Shards "
                  "become one file. Names and layout do not change. Converting a file copies tensors that share memory; "
@@ -242,7 +285,14 @@ void add_convert_command(Flags& program, const Streams& streams) {
                  "The int8 format is specific to attend. Matrices and convolutions become I8 with an F32 tensor "
                  "NAME.scale, one scale per output. Position tables become bf16; biases and norms stay f32."}},
       [](Flags& flags, ConvertOptions& options) {
-        add_model_file_flag(flags, "model,--model", options.model, "Model folder or weights file").required();
+        add_model_file_flag(flags, "model,--model", options.model, "Model folder or weights file");
+        flags
+            .add("--average", options.average,
+                 "Average the weights of these model folders. The other files are those of the first.")
+            .group("Model")
+            .then([&options] {
+              for (std::string& folder : options.average) folder = tasks::find_model(folder).string();
+            });
         flags.add("--out", options.out, "Folder or file to write.").takes("PATH").required();
         flags.add("--dtype", options.dtype, "Type of the weights: f32, bf16 or int8. Unchanged by default.")
             .one_of({"f32", "bf16", "int8"});

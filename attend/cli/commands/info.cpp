@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -17,6 +16,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
+#include "attend/cli/commands/info_cost.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/text/tokenizer.h"
@@ -25,9 +25,16 @@ namespace attend::cli {
 
 namespace {
 
+constexpr const char* kInfoExamples = R"(
+  attend info en-fr # a bundled model
+  attend info path/to/gpt2 --tensors # list every tensor
+  attend info vit-cifar10 --cost # multiply-adds of every layer, activation memory, images per second
+  attend info gpt3-config.json --cost --input 2048 --json # from a config.json alone)";
+
 struct InfoOptions {
   std::string model;
-  bool json = false, tensors = false;
+  std::string input;
+  bool json = false, tensors = false, cost = false;
 };
 
 // Numbers and bytes of one part of a model.
@@ -35,27 +42,6 @@ struct Part {
   std::int64_t numbers = 0, bytes = 0, tensors = 0;
   std::string layers;  // "0 to 11" when the part is repeated
 };
-
-// "transformer.h.3.attn.c_attn.weight" -> "transformer.h", layer 3; "wte.weight" -> "wte".
-std::string part_of(const std::string& name, std::int64_t& layer) {
-  std::vector<std::string> words(1);
-  for (char c : name)
-    if (c == '.')
-      words.emplace_back();
-    else
-      words.back() += c;
-  std::string part;
-  layer = -1;
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (!words[i].empty() &&
-        std::all_of(words[i].begin(), words[i].end(), [](unsigned char c) { return std::isdigit(c); })) {
-      layer = words[i].size() < 6 ? std::stoll(words[i]) : 0;
-      return part;
-    }
-    part += (part.empty() ? "" : ".") + words[i];
-  }
-  return part.empty() ? name : part;
-}
 
 std::string size_text(std::int64_t bytes) {
   return bytes >= 1'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
@@ -79,7 +65,7 @@ Summary summarise(const checkpoint::TensorFiles& files) {
     const std::size_t scale =
         checkpoint::is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].size_in_bytes() : 0;
     std::int64_t layer = -1;
-    const std::string key = part_of(name, layer);
+    const std::string key = tasks::part_of(name, layer);
     const auto [place, added] = places.emplace(key, summary.parts.size());
     if (added) summary.parts.push_back({key, {}});
     for (Part* part : {&summary.parts[place->second].second, &summary.all}) {
@@ -107,6 +93,8 @@ std::string said(Say say) {
 }
 
 void run_info(const InfoOptions& options, const Streams& streams) {
+  check(options.input.empty() || options.cost, "info: --input is the shape that --cost counts; add --cost");
+  if (options.cost) return run_cost({.model = options.model, .input = options.input, .json = options.json}, streams);
   const std::filesystem::path folder = options.model;
   const Json config = read_json(folder / "config.json");
   const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
@@ -176,10 +164,16 @@ void add_info_command(Flags& program, const Streams& streams) {
   add_command<InfoOptions>(
       program, streams,
       {.name = "info",
-       .help = "Show a model's architecture, parameters, size and tokenizer.",
-       .examples = "attend info en-fr # a bundled model\nattend info path/to/gpt2 --tensors # list every tensor"},
+       .help = "Show a model's architecture, parameters, size, tokenizer and cost.",
+       .examples = kInfoExamples,
+       .notes = {"--cost runs the model's forward pass on a device that only counts. It needs config.json, but no "
+                 "weights. A multiply-add is two FLOPs; sums, norms and activations are not counted. Papers on images "
+                 "often give multiply-adds under the name FLOPs."}},
       [](Flags& flags, InfoOptions& options) {
-        add_model_flag(flags, "model,--model", options.model, "Model folder").required();
+        add_model_file_flag(flags, "model,--model", options.model, "Model folder, with --cost also a config.json")
+            .required();
+        flags.add("--cost", options.cost, "Count parameters, multiply-adds per layer and activation memory.");
+        flags.add("--input", options.input, "With --cost: 512 or 8x512 tokens, 224x224 or 8x224x224 pixels.");
         flags.add("--tensors", options.tensors, "List every tensor.");
         flags.add("--json", options.json, "Print one JSON object.");
       },

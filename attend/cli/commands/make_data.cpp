@@ -23,6 +23,7 @@ constexpr const char* kMakeDataExamples = R"(
   attend make-data dates --out .data/dates # "the 3rd of March 1987" to 1987-03-03, for recipes/minutes
   attend make-data scenes --out scenes # 20,000 training and 1,000 validation images with boxes and captions
   attend make-data grammar --out .data/grammar # a small English and an invented language with another word order
+  attend make-data pronouns --out .data/pronouns # "it was too tired", "it was too wide": il or elle, for recipes/minutes
   attend make-data numbers --out numbers # "two thousand and seven" to 2007
   attend make-data reverse --out reverse # the words of a line in reverse order
   attend make-data recall --out recall --distance 512 --count 2000 # lines that end with their first letters
@@ -32,11 +33,10 @@ constexpr const char* kMakeDataExamples = R"(
 constexpr const char* kScenesOnly = "Scenes";
 
 const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
-  static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {{"dates", data::TextKind::dates},
-                                                                             {"numbers", data::TextKind::numbers},
-                                                                             {"reverse", data::TextKind::reverse},
-                                                                             {"grammar", data::TextKind::grammar},
-                                                                             {"recall", data::TextKind::recall}};
+  static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {
+      {"dates", data::TextKind::dates},     {"numbers", data::TextKind::numbers},
+      {"reverse", data::TextKind::reverse}, {"grammar", data::TextKind::grammar},
+      {"recall", data::TextKind::recall},   {"pronouns", data::TextKind::pronouns}};
   return kKinds;
 }
 

@@ -19,6 +19,7 @@
 #include "attend/cli/support/line_input.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/cli/support/shared_windows.h"
+#include "attend/tasks/ensemble.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -33,6 +34,7 @@ constexpr const char* kTranslateExamples = R"(
   attend translate --model runs/en-de test.en > test.de # translate a file, line by line
   attend translate --show-attention # show the attention weights
   attend translate --model opus-mt-en-fr < test.en # a Marian model from the Hugging Face hub
+  attend translate --model runs/a --model runs/b < test.en # an ensemble: the mean of their probabilities
   attend translate --attention-svg figure.svg < line.txt # the figure of Bahdanau et al. 2015
   attend translate --n-best 4 --beams 8 < test.en # "3 ||| -0.4137 ||| text": line from 1, score, text
   attend translate --json --n-best 4 < test.en # {"line", "source", "text", "translations": [..]}
@@ -132,7 +134,14 @@ bool wants_attention(const TranslateCommandOptions& options) {
 void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
   flags.add("files", options.files, "Text files, one sentence per line. Standard input by default.");
-  add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
+  flags
+      .add("--model", options.models,
+           "Model folder, or the name of a bundled model. Given several times, the models translate together.")
+      .one_at_a_time()
+      .shown_as(tasks::kShippedTranslator)
+      .then([&options] {
+        for (std::string& model : options.models) model = tasks::find_model(model).string();
+      });
   add_output_flags(flags, options.output, options.resume, "the translations");
   flags.add("--beams", translate.beams, "Beam size; 1 is greedy search.")
       .between(1, static_cast<double>(limits::kMostBeams))
@@ -175,6 +184,7 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
 Json asked_of(const TranslateCommandOptions& options) {
   const tasks::TranslateOptions& how = options.translate;
   return {{"command", "translate"},
+          {"ensemble", options.models.size() > 1 ? Json(options.models) : Json()},
           {"beams", how.beams},
           {"n-best", how.n_best},
           {"json", options.json},
@@ -188,9 +198,11 @@ Json asked_of(const TranslateCommandOptions& options) {
           {"weights", options.device.weights}};
 }
 
-void check_attention(const TranslateCommandOptions& options, const Streams& streams,
-                     const tasks::LoadedTranslator& loaded, const std::filesystem::path& folder) {
-  check(!wants_attention(options) || !loaded.model->alignment_label().empty(),
+void check_attention(const TranslateCommandOptions& options, const Streams& streams, const models::Seq2Seq& model,
+                     const std::filesystem::path& folder) {
+  check(!wants_attention(options) || options.models.size() < 2,
+        "translate: attention weights are shown of one model; give --model once");
+  check(!wants_attention(options) || !model.alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
   check(!options.json || !options.show_attention,
         "translate: --show-attention draws between the lines of --json; --attention FILE has the weights as JSON");
@@ -249,7 +261,9 @@ int translate_lines(const TranslateCommandOptions& options, const Streams& strea
 }  // namespace
 
 void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
-  const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  std::vector<std::filesystem::path> folders(options.models.begin(), options.models.end());
+  if (folders.empty()) folders = {tasks::find_model(tasks::kShippedTranslator)};
+  const std::filesystem::path& folder = folders.front();
   OutputFiles outputs(command_files(streams, {.outputs = {{"--output", options.output == "-" ? "" : options.output},
                                                           {"--attention", options.attention_json},
                                                           {"--attention-svg", options.attention_svg}},
@@ -257,8 +271,8 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
                                               .model = folder.string()}));
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const auto backend = options.device.open(*streams.world);
-  const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
-  check_attention(options, streams, *loaded, folder);
+  const tasks::LoadedTranslators loaded(folders, *backend, options.device.format());
+  check_attention(options, streams, loaded.model(), folder);
   const bool one_by_one = options.unbuffered || input.typed();
   const std::int64_t window = one_by_one ? 1 : kLineWindow * options.translate.batch;
   SharedWindows shared(streams, {.files = options.files,
@@ -271,7 +285,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   Writer writer(options, streams, outputs, shared.out());
   int signal = 0;
   shared.run([&] {
-    signal = translate_lines(options, streams, loaded->translator, input, shared, window, writer);
+    signal = translate_lines(options, streams, loaded.translator(), input, shared, window, writer);
     writer.finish();
   });
   if (signal == 0) return;

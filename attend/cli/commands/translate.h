@@ -15,10 +15,10 @@ namespace attend::cli {
 class Flags;
 
 struct TranslateCommandOptions {
-  std::string model;               // a folder, or the name of a shipped model; empty: the shipped one
-  std::vector<std::string> files;  // none: standard input
-  std::string output;              // empty: standard output
-  bool resume = false;             // goes on with it
+  std::vector<std::string> models;  // folders, or names of bundled models; none: the bundled one; several: an ensemble
+  std::vector<std::string> files;   // none: standard input
+  std::string output;               // empty: standard output
+  bool resume = false;              // goes on with it
   tasks::TranslateOptions translate = {};
   bool alignments = false;      // word pairs behind each translation
   bool json = false;            // an object a line

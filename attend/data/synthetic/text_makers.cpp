@@ -35,6 +35,8 @@ TextPair make_any(const TextMaker& maker, TextRandom& random) {
       return make_sentence(random);
     case TextKind::recall:
       return make_recall(random, maker.distance);
+    case TextKind::pronouns:
+      return make_pronoun(random);
   }
   fail("make-data: there is no such text");
 }

@@ -12,7 +12,7 @@
 
 namespace attend::data {
 
-enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar, recall };
+enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar, recall, pronouns };
 enum class TextSet : std::uint8_t { train, valid, test };
 
 struct TextPair {
@@ -49,6 +49,13 @@ TextPair make_date(TextRandom& random);
 TextPair make_number(TextRandom& random);
 TextPair make_reverse(TextRandom& random);
 TextPair make_sentence(TextRandom& random);
+TextPair make_pronoun(TextRandom& random);
+
+// The English nouns of a pair that make_pronoun() made, and the one of them that "it" stands for.
+struct PronounParts {
+  std::string animal, place, noun;
+};
+PronounParts pronoun_parts(const TextPair& pair);
 
 inline constexpr std::int64_t kLeastRecallDistance = 8, kMostRecallDistance = 50'000;
 TextPair make_recall(TextRandom& random, std::int64_t distance);

@@ -15,8 +15,8 @@
 #include "attend/train/recipes/held_out.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
-#include "tests/train/recipes/toy_corpus.h"
-#include "tests/train/recipes/toy_labels.h"
+#include "tests/train/recipes/heads/toy_labels.h"
+#include "tests/train/recipes/translation/toy_corpus.h"
 
 namespace attend::test {
 namespace {
