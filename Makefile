@@ -152,6 +152,8 @@ help:
 	@echo "make wheel       build the Python module: build-install/attend-*.whl"
 	@echo "make deb         build Debian packages in build-install/deb; make deb-test installs them on a clean Debian 12 (root)"
 	@echo "make tarball     build an archive to unpack anywhere: build-install/attend-*.tar.gz"
+	@echo "make gallery     make the figures of docs/gallery.md again"
+	@echo "make newcomer    run the first commands of README.md and docs/README.md in a fresh clone and time them"
 	@echo "make docs-api    build the API reference with Doxygen: build/api/index.html"
 	@echo "make clang       build with clang, each file alone, warnings as errors"
 	@echo "make lint        run clang-tidy on every file"

@@ -9,8 +9,10 @@
 #include "attend/base/error.h"
 #include "attend/image/decode.h"
 #include "attend/view/figure.h"
+#include "attend/view/figure_title.h"
 #include "attend/view/heads_figure.h"
 #include "attend/view/stroke_font.h"
+#include "attend/view/words_figure.h"
 
 namespace attend::view {
 namespace {
@@ -42,6 +44,66 @@ TEST(HeadsFigure, DrawsWhatHasWeight) {
   EXPECT_THROW(heads_figure(std::span(&row, 1), {.words = {"je"}, .onto = {"I", "am"}}), Error);
   const HeadsRow bad{"bad", 2, 2, 2, weights};
   EXPECT_THROW(heads_figure(std::span(&bad, 1), {}), Error);
+}
+
+TEST(FigureTitle, LongTitlesGetLinesAndStayWhole) {
+  Figure figure{.width = 200};
+  const std::string title = "one two three four five six seven eight nine ten eleven twelve thirteen";
+  const double end = add_title(figure, title, {.x = 10, .width = 180});
+  std::string all;
+  for (const Figure::Text& line : figure.texts) {
+    all += (all.empty() ? "" : " ") + line.text;
+    EXPECT_LE(line.x + stroked(line.text, line.size).width, figure.width) << line.text;
+    EXPECT_LT(line.y, end);
+  }
+  EXPECT_EQ(all, title);
+  EXPECT_GT(figure.texts.size(), 2u);
+  // A word that is wider than a line makes the figure wider.
+  add_title(figure, std::string(80, 'M'), {.x = 10, .width = 180});
+  EXPECT_GT(figure.width, stroked(std::string(80, 'M'), 16).width);
+}
+
+TEST(FigureStyle, SizesAndTitle) {
+  Figure figure{.width = 100, .height = 50};
+  figure.texts.push_back({.x = 5, .y = 20, .text = "old", .size = 16, .bold = true});
+  figure.texts.push_back({.x = 5, .y = 40, .text = "word"});
+  EXPECT_EQ(scale_of(figure, {}, 2), 2);
+  EXPECT_EQ(scale_of(figure, {.width = 400}, 2), 4);
+  EXPECT_EQ(scale_of(figure, {.font_size = 26}, 2), 2);
+  const Figure page = styled(figure, {.width = 400, .font_size = 26, .title = "new title"});
+  EXPECT_EQ(page.texts[0].text, "new title");
+  EXPECT_EQ(page.texts[1].size, 6.5);  // 26 pixels, at four for a unit
+  EXPECT_THROW(styled(figure, {.width = -1}), Error);
+  EXPECT_NE(to_svg(figure, 3).find("width=\"300\" height=\"150\" viewBox=\"0 0 100 50\""), std::string::npos);
+}
+
+TEST(FigureTheme, PalettesGrowDarkerOrLighterAllTheWay) {
+  const auto lightness = [](const Color& color) { return 299 * color.red + 587 * color.green + 114 * color.blue; };
+  for (const std::string& name : palette_names())
+    for (const bool dark : {false, true}) {
+      const FigureTheme theme{dark, palette_named(name)};
+      const bool grows = lightness(weight_color(theme, 1)) > lightness(weight_color(theme, 0));
+      for (int i = 0; i < 20; ++i) {
+        const int a = lightness(weight_color(theme, i / 20.0)), b = lightness(weight_color(theme, (i + 1) / 20.0));
+        EXPECT_EQ(b > a, grows) << name << (dark ? ", dark " : " ") << i;
+      }
+    }
+  EXPECT_THROW(palette_named("rainbow"), Error);
+  EXPECT_GT(themed({.dark = true}, {34, 34, 34}).red, 200);
+  EXPECT_EQ(themed({}, {34, 34, 34}).red, 34);
+}
+
+TEST(WordsFigure, ACurveForEachWeight) {
+  const std::vector<float> weights = {1, 0, 0.01f, 0.5f};
+  const Figure page = words_figure({.title = "t",
+                                    .words = {" je", " suis"},
+                                    .onto = {"I", " am"},
+                                    .words_name = "translation",
+                                    .onto_name = "source",
+                                    .weights = weights});
+  EXPECT_EQ(page.curves.size(), 2u + 3u);  // and three in the legend
+  EXPECT_NE(to_svg(page).find(">suis<"), std::string::npos);
+  EXPECT_THROW(words_figure({.words = {"a"}, .onto = {"b", "c"}, .weights = weights}), Error);
 }
 
 TEST(StrokeFont, KnowsItsLetters) {

@@ -84,6 +84,8 @@ def test_page(browser, address):
     svg = browser.js("import('look/draw').then(draw => draw.svgText([...document.querySelectorAll('.figure .image')].pop()))")
     check(svg.startswith("<svg") and "var(" not in svg and svg.count("<rect") > len(layer["weights"][3]) * len(layer["weights"][3][0]),
           "an image stands alone as SVG, with its cells")
+    title = "".join(re.findall(r'font-weight="700"[^>]*>([^<]*)<', svg)).replace(" ", "")
+    check(answer["text"].replace(" ", "") in title, "under its whole title")
     # What a token under the mouse looks at is said in words.
     browser.js("""const box = [...document.querySelectorAll('.image')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
       box.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: cell.left + 1, clientY: cell.bottom - 1}))""")

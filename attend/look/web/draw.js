@@ -89,7 +89,8 @@ export function thumbnailsFigure(entries, columns) {
   const drawing = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 11 });
   entries.forEach(([title, canvas], i) => {
     const x = gap + (i % columns) * (side + gap), y = gap + Math.floor(i / columns) * (side + gap + 18);
-    drawing.append(h("text", { x, y: y + 10 }, title), h("image", { x, y: y + 16, width: side, height: side, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }),
+    const small = Math.min(11, 11 * side / (11 / 14 * widthOf(title)));  // a long title is written smaller, never cut
+    drawing.append(h("text", { x, y: y + 10, "font-size": small.toFixed(1) }, title), h("image", { x, y: y + 16, width: side, height: side, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }),
       h("rect", { x, y: y + 16, width: side, height: side, fill: "none", stroke: "var(--line)" }));
   });
   return drawing;
@@ -101,21 +102,33 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// The figure as a file of its own: colours that the page's style gives are written into it.
+// The figure as a file of its own: under a title that is never cut, with the colours that the page's style gives it.
 const wholeOf = drawing => drawing.whole ? drawing.whole() : drawing;
-export function svgText(drawing) {
-  const copy = wholeOf(drawing).cloneNode(true), style = getComputedStyle(document.documentElement);
-  copy.setAttribute("font-family", "Helvetica, Arial, 'DejaVu Sans', sans-serif");
-  copy.prepend(h("rect", { width: "100%", height: "100%", fill: style.getPropertyValue("--card").trim() }));
-  for (const text of copy.querySelectorAll("text")) if (!text.hasAttribute("fill")) text.setAttribute("fill", style.getPropertyValue("--ink").trim());
-  return new XMLSerializer().serializeToString(copy).replace(/var\((--\w+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+function titleLines(width) {
+  const lines = [""], words = document.title.replace(/ · attend look$/, "").split(" ");
+  for (const word of words) {
+    const longer = (lines[lines.length - 1] + " " + word).trim();
+    if (lines[lines.length - 1] && 1.15 * widthOf(longer) > width - 16) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines.filter(Boolean);
 }
+function standalone(drawing) {
+  const whole = wholeOf(drawing), box = whole.viewBox.baseVal, style = getComputedStyle(document.documentElement), color = name => style.getPropertyValue(name).trim();
+  const lines = titleLines(Math.max(240, box.width)), width = Math.max(box.width, 16 + 1.15 * Math.max(0, ...lines.map(widthOf))), top = 22 * lines.length + 10, height = box.height + top;
+  const body = h("g", { transform: `translate(0 ${top})`, ...(whole.hasAttribute("font-size") ? { "font-size": whole.getAttribute("font-size") } : {}) }, ...[...whole.childNodes].map(node => node.cloneNode(true)));
+  const svg = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "Helvetica, Arial, 'DejaVu Sans', sans-serif" },
+    h("rect", { width: "100%", height: "100%", fill: color("--card") }), ...lines.map((line, i) => h("text", { x: 8, y: 22 * (i + 1), "font-size": 16, "font-weight": 700 }, line)), body);
+  for (const text of svg.querySelectorAll("text")) if (!text.hasAttribute("fill")) text.setAttribute("fill", color("--ink"));
+  return { width, height, text: new XMLSerializer().serializeToString(svg).replace(/var\((--\w+)\)/g, (_, name) => color(name)) };
+}
+export const svgText = drawing => standalone(drawing).text;
 
 async function savePng(name, drawing) {
-  const image = new Image();
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(drawing));
+  const image = new Image(), { width, height, text } = standalone(drawing);
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
   await image.decode();
-  const box = wholeOf(drawing).viewBox.baseVal, canvas = h("canvas", { width: 2 * box.width, height: 2 * box.height });
+  const canvas = h("canvas", { width: 2 * width, height: 2 * height });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob(blob => download(name + ".png", blob));
 }

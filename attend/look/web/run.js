@@ -57,7 +57,7 @@ function charts() {
     ...["tokens", "images"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
   const smoothed = run.smoothing ? h("p", { class: "note", id: "smoothing" }, `Training loss includes label smoothing (${run.smoothing}) and dropout; validation loss has neither. Therefore the training curve may lie above the validation curve.`) : null;
-  const cards = list.map(([name, options]) => [name, h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })), name === "loss" ? smoothed : null)]);
+  const cards = list.map(([name, options]) => [name, h("div", { class: name === "loss" && smoothed ? "card noted" : "card" }, figure(name, chart({ ...options, end, mark })), name === "loss" ? smoothed : null)]);
   const about = wanted => h("div", { class: "charts" }, ...cards.filter(([name]) => (name === "learning-rate" || name === "throughput") === wanted).map(([, card]) => card));
   return { quality: about(false), machine: about(true) };
 }

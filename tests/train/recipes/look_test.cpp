@@ -69,6 +69,17 @@ class TrainLook : public testing::TestWithParam<const char*> {
   fs::path folder_;
 };
 
+TEST(RunReader, SaysThatTheRunHasEndedAndWhyItsLossIsHigh) {
+  const fs::path folder = scratch_folder("attend_ended_run");
+  write_file(folder / "recipe.json", R"({"steps": 10, "label_smoothing": 0.1})");
+  look::RunReader run(folder);
+  EXPECT_EQ(run.lines({}).at("label_smoothing").get<double>(), 0.1);
+  EXPECT_FALSE(run.lines({}).contains("ended"));
+  run.end();
+  EXPECT_TRUE(run.lines({}).at("ended").get<bool>());
+  fs::remove_all(folder);
+}
+
 // A chart of a run by the clock ends where the run will, not at the steps of its schedule.
 TEST(RunReader, ByTheClockThereAreAsManyStepsAsThereIsTimeFor) {
   const fs::path folder = scratch_folder("attend_run_reader");
