@@ -19,6 +19,7 @@
 #include "attend/cli/commands/info_cost.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/model_flag.h"
+#include "attend/tasks/cost.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::cli {
