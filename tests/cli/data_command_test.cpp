@@ -21,8 +21,8 @@ TEST(DataCommand, IsAGroup) {
   EXPECT_EQ(run_attend({"help", "data", "report"}).out, run_attend({"data", "report", "--help"}).out);
   EXPECT_TRUE(says(run_attend({"data", "reprot"}).err, "data: there is no command 'reprot'; did you mean 'report'?"));
   EXPECT_TRUE(says(run_attend({"data", "report"}).err, "data report needs PATH"));
-  EXPECT_TRUE(says(run_attend({"data", "report", "x", "--htlm", "y"}).err,
-                   "data report: there is no flag '--htlm'; did you mean '--html'?"));
+  EXPECT_TRUE(says(run_attend({"data", "report", "x", "--htm", "y"}).err,
+                   "data report: there is no flag '--htm'; did you mean '--html'?"));
   for (const char* shell : {"bash", "zsh", "fish"})
     EXPECT_TRUE(says(run_attend({"completions", shell}).out, "report")) << shell;
 }

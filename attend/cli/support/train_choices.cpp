@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
@@ -40,10 +41,13 @@ bool is_recipe(const std::vector<std::string>& paths) {
   const std::filesystem::path path = paths[0];
   if (!path_exists(path)) return true;  // whoever opens it says so
   if (is_folder(path) || data::is_data_json(path)) return false;
-  const std::string end = path.extension().string();
-  constexpr std::array<std::string_view, 8> kData = {".csv",    ".tsv", ".tab", ".jsonl",
-                                                     ".ndjson", ".txt", ".bin", ".gz"};
-  return !in(kData, end);
+  std::error_code error;
+  if (path.extension() == ".json" || !std::filesystem::is_regular_file(path, error)) return true;
+  if (path.extension() == ".jsonl" || path.extension() == ".ndjson") return false;
+  std::ifstream in(path);  // a recipe is a JSON object
+  char first = 0;
+  in >> first;
+  return first == '{';
 }
 
 Json settings_of_data(const std::vector<std::string>& paths, const Json& given) {

@@ -279,6 +279,9 @@ Recognised recognise_columns(const Table& table) {
 
 bool is_data_json(const fs::path& path) {
   if (ending(path) != ".json" || !path_exists(path) || is_folder(path)) return false;
+  constexpr std::uintmax_t kLargestRecipe = 1 << 20;
+  std::error_code error;
+  if (fs::file_size(path, error) > kLargestRecipe && !error) return true;  // not parsed only to be told apart
   try {
     const Json json = read_json(path);
     return json.is_object() && ((json.contains("images") && json.contains("annotations")) ||
