@@ -180,6 +180,27 @@ TEST(Texts, GrammarAgrees) {
   EXPECT_GT(far, 100);
 }
 
+// il or elle by the gender of the noun that the adjective is about, as the articles of other sentences give it away.
+TEST(Texts, PronounsAgreeWithTheirNouns) {
+  const std::set<std::string> feminine = {"cow",    "goat", "mouse", "hen",    "goose",  "tortoise", "ewe",
+                                          "street", "road", "river", "forest", "island", "cave"},
+                              of_subject = {"tired", "hungry", "shy", "ill", "weak", "lazy"};
+  std::map<std::string, int> seen;
+  for (const TextPair& pair : lines_of(TextKind::pronouns)) {
+    const PronounParts parts = pronoun_parts(pair.source);
+    const std::string adjective = words_of_line(pair.source, " .").back();
+    ASSERT_FALSE(parts.subject.empty() || parts.object.empty()) << pair.source;
+    EXPECT_LT(pair.source.find(" " + parts.subject + " "), pair.source.find(" the " + parts.object)) << pair.source;
+    EXPECT_EQ(parts.noun, of_subject.contains(adjective) ? parts.subject : parts.object) << pair.source;
+    EXPECT_NE(pair.target.find(feminine.contains(parts.noun) ? "qu'elle était" : "qu'il était"), std::string::npos)
+        << pair.target;
+    ++seen[fmt::format("{}{}{}", feminine.contains(parts.subject), feminine.contains(parts.object),
+                       parts.noun == parts.subject)];
+  }
+  EXPECT_EQ(seen.size(), 8u);  // both genders of both nouns, and either of them meant
+  for (const auto& [kind, count] : seen) EXPECT_GT(count, static_cast<int>(kLines) / 16) << kind;
+}
+
 class TextFolder : public testing::Test {
  protected:
   void SetUp() override { folder_ = fs::path(testing::TempDir()) / fmt::format("attend_texts_{}", ::getpid()); }
@@ -194,7 +215,8 @@ class TextFolder : public testing::Test {
 };
 
 TEST_F(TextFolder, SetsShareNoLine) {
-  for (const TextKind kind : {TextKind::dates, TextKind::numbers, TextKind::reverse, TextKind::grammar}) {
+  for (const TextKind kind :
+       {TextKind::dates, TextKind::numbers, TextKind::reverse, TextKind::pronouns, TextKind::grammar}) {
     fs::remove_all(folder_);
     write_texts(folder_, {.kind = kind, .count = 4000, .unseen = 500});
     for (const std::string side : {".src", ".tgt"}) {

@@ -30,7 +30,7 @@ constexpr const char* kAttentionExamples = R"(
   attend attention --example slide # q·k = 112 and 96, / 8 = 14 and 12, softmax 0.88 and 0.12
   attend attention --example dictionary --svg dictionary.svg # a soft dictionary: a query between two keys gets both
   attend attention --q "1 0; 0 1" --k "1 0; 0 1; 1 1" --v "10; 20; 30" # 2 queries, 3 keys, d_k = 2, d_v = 1
-  attend attention --q "it 1 0" --k "animal 2 0; street 0 2" --v "tired wide; 1 0; 0 1" # names of rows and columns
+  attend attention --q "it 1 0" --k "animal 2 0; street 0 2" --v "1 0; 0 1" # rows with names
   attend attention --q q.npy --k k.csv --v v.txt --mask causal --scale none
   attend attention --q "1 2" --k "2 1; 1 2" --v "1 0; 0 1" --score cosine --json)";
 

@@ -171,9 +171,9 @@ void add_info_command(Flags& program, const Streams& streams) {
                  "weights. A multiply-add is two FLOPs; sums, norms and activations are not counted. Papers on images "
                  "often give multiply-adds under the name FLOPs."}},
       [](Flags& flags, InfoOptions& options) {
-        add_model_file_flag(flags, "model,--model", options.model, "Model folder, with --cost also a config.json")
-            .required();
-        flags.add("--cost", options.cost, "Count parameters, multiply-adds per layer and activation memory.");
+        add_model_file_flag(flags, "model,--model", options.model, "Model folder").required();
+        flags.add("--cost", options.cost,
+                  "Count parameters, multiply-adds per layer and activation memory. MODEL may be a config.json alone.");
         flags.add("--input", options.input, "With --cost: 512 or 8x512 tokens, 224x224 or 8x224x224 pixels.");
         flags.add("--tensors", options.tensors, "List every tensor.");
         flags.add("--json", options.json, "Print one JSON object.");

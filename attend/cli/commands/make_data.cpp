@@ -105,7 +105,8 @@ void make_scenes(const MakeDataOptions& options, const Streams& streams) {
 std::string how_to_learn(const std::string& what, const std::string& out) {
   const std::string recipe = what == "dates" && out == ".data/dates"       ? "recipes/minutes/dates-rnn-attention.json"
                              : what == "grammar" && out == ".data/grammar" ? "recipes/minutes/grammar-gpt.json"
-                                                                           : "";
+                             : what == "pronouns" && out == ".data/pronouns" ? "recipes/minutes/pronouns.json"
+                                                                             : "";
   std::error_code ignored;
   if (!recipe.empty() && std::filesystem::exists(recipe, ignored)) return "attend train " + recipe;
   const bool recall = what == "recall";

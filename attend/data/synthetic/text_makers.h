@@ -51,11 +51,11 @@ TextPair make_reverse(TextRandom& random);
 TextPair make_sentence(TextRandom& random);
 TextPair make_pronoun(TextRandom& random);
 
-// The English nouns of a pair that make_pronoun() made, and the one of them that "it" stands for.
+// The English nouns of a sentence that make_pronoun() made, and the one of them that "it" stands for.
 struct PronounParts {
-  std::string animal, place, noun;
+  std::string subject, object, noun;
 };
-PronounParts pronoun_parts(const TextPair& pair);
+PronounParts pronoun_parts(const std::string& sentence);
 
 inline constexpr std::int64_t kLeastRecallDistance = 8, kMostRecallDistance = 50'000;
 TextPair make_recall(TextRandom& random, std::int64_t distance);
