@@ -125,8 +125,8 @@ void add_attention_command(Flags& program, const Streams& streams) {
        .notes =
            {"A matrix is a file (text, CSV or .npy) or the numbers themselves: rows end with ; or a new line. A row "
             "may begin with its name, and a first row of words names the columns.",
-            "Queries and keys need equally many columns (d_k), keys and values equally many rows. Scores: dot is q·k; "
-            "additive is w·tanh(q + k) (Bahdanau); general is q W k (Luong); cosine is q·k / (|q| |k|)."}},
+            "Queries and keys need equally many columns (d_k), keys and values equally many rows. Scores: dot is q k; "
+            "additive is w tanh(q + k) (Bahdanau); general is q W k (Luong); cosine is q k / (|q| |k|)."}},
       [](Flags& flags, AttentionOptions& options) {
         flags.add("--q", options.q, "Queries: a file, or numbers such as \"1 0; 0 1\".").group("Data");
         flags.add("--k", options.k, "Keys: one row for each.").group("Data");
