@@ -82,14 +82,14 @@ PairFault PairCleaner::clean(const PairView& pair) {
   if (find_invalid_utf8(pair.source) || find_invalid_utf8(pair.target)) return PairFault::invalid_utf8;
   source_ = common_form(pair.source), target_ = common_form(pair.target);
   if (source_.empty() || target_.empty()) return PairFault::empty;
-  if (const PairFault fault = judge_lengths(); fault != PairFault::none) return fault;
   const std::uint64_t source = line_key(source_), target = line_key(target_);
+  if (excluded_.has(source) || excluded_.has(target)) return PairFault::test_overlap;
+  if (const PairFault fault = judge_lengths(); fault != PairFault::none) return fault;
   if (source == target && !options_.identical && count_words(source_) >= kLeastIdenticalWords)
     return PairFault::identical;
-  if (options_.language > 0 && (profile_.source_over_target(source_) < -options_.language ||
-                                profile_.source_over_target(target_) > options_.language))
-    return PairFault::language;
-  return excluded_.has(source) || excluded_.has(target) ? PairFault::test_overlap : PairFault::none;
+  const bool swapped = options_.language > 0 && (profile_.source_over_target(source_) < -options_.language ||
+                                                 profile_.source_over_target(target_) > options_.language);
+  return swapped ? PairFault::language : PairFault::none;
 }
 
 }  // namespace attend::data
