@@ -147,6 +147,11 @@ TEST_F(Facts, OtherFiles) {
   EXPECT_FALSE(is_data_json(file("recipe.json", R"({"task": "detect", "data": "from somewhere"})")));
 }
 
+TEST_F(Facts, LinesThatAreNotUtf8AreNamed) {
+  const DataFacts facts = gather_facts(recognise({file("plain.txt", "Once upon a time.\nca\xE9 noir\nThe end.\n")}));
+  EXPECT_EQ(findings_with(facts, "lines that are not UTF-8: 1"), 1);
+}
+
 TEST_F(Facts, ReportsEscapeWhatTheyShow) {
   const DataFacts facts =
       gather_facts(recognise({file("h.csv", "text,label\n<script>x</script>,<b>\nplain & simple,c\nthird,c\n")}));

@@ -28,22 +28,27 @@ std::string excerpt(std::string_view text) {
 
 std::string place_of(const TextExample& one) { return fmt::format("line {}: {}", one.line, excerpt(one.first)); }
 
+void find_invalid(const TextExamples& read, std::vector<Finding>& findings) {
+  Places invalid;
+  for (const TextExample& one : read.examples)
+    if (find_invalid_utf8(one.first) || find_invalid_utf8(one.second)) invalid.add(place_of(one));
+  invalid.report(findings, "lines that are not UTF-8: {}");
+}
+
 void find_in_sides(const TextExamples& read, std::vector<Finding>& findings) {
-  Places empty, same, uneven, invalid;
+  Places empty, same, uneven;
   for (const TextExample& one : read.examples) {
     const double a = static_cast<double>(count_characters(one.first)) + 1;
     const double b = static_cast<double>(count_characters(one.second)) + 1;
     constexpr double kUneven = 5, kShort = 20;  // of short lines any ratio is usual
-    if (find_invalid_utf8(one.first) || find_invalid_utf8(one.second))
-      invalid.add(place_of(one));
-    else if (one.first.empty() || one.second.empty())
+    if (find_invalid_utf8(one.first) || find_invalid_utf8(one.second)) continue;
+    if (one.first.empty() || one.second.empty())
       empty.add(fmt::format("line {}", one.line));
     else if (one.first == one.second)
       same.add(place_of(one));
     else if (std::max(a, b) > kShort && std::max(a, b) > kUneven * std::min(a, b))
       uneven.add(place_of(one));
   }
-  invalid.report(findings, "lines that are not UTF-8: {}");
   empty.report(findings, "pairs with an empty side: {}");
   same.report(findings, "pairs with the same text on both sides: {}");
   uneven.report(findings, "pairs with one side more than five times as long as the other: {}");
@@ -93,6 +98,7 @@ void add_text_facts(DataFacts& facts) {
     facts.texts[1].name = data.second.empty() ? data.paths[1].filename().string() : data.second;
   }
   if (!read.left_out.empty()) facts.findings.push_back({read.left_out});
+  find_invalid(read, facts.findings);
   if (pairs) find_in_sides(read, facts.findings);
   if (pairs || labelled) find_repeats(read, pairs, facts.findings);
   if (labelled) count_classes(read, facts);

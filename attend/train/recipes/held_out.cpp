@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/lines.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/data/facts/text_examples.h"
 #include "attend/data/permutation.h"
 #include "attend/text/text_reader.h"
@@ -86,7 +87,10 @@ TextSplit split_text(const std::vector<std::string>& text, double share, RunFold
   std::string all;
   for (const std::string& path : text) {
     text::TextReader reader(path);
-    for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) all += block;
+    for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
+      check(!find_invalid_utf8(block), "'{}' is not UTF-8 text; attend data report {} lists the lines", path, path);
+      all += block;
+    }
     if (!all.empty() && all.back() != '\n') all += '\n';
   }
   const auto wanted = static_cast<std::size_t>((1 - share) * static_cast<double>(all.size()));

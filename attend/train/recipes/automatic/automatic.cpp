@@ -241,7 +241,7 @@ Json automatic_settings(const AutomaticRequest& request, Backend& backend, std::
   plan.table.insert(plan.table.end(), table.begin(), table.end());
   for (const auto& item : request.settings.items())
     std::erase_if(plan.table, [&](const Chosen& row) { return row.flag == flag_name(item.key()); });
-  messages << fmt::format("Settings for {:.3g} minutes ({}):\n{}", request.budget.seconds / 60, request.budget.why,
+  messages << fmt::format("Settings for {} ({}):\n{}", duration_text(request.budget.seconds), request.budget.why,
                           table_text(plan.table))
            << "Flags in the last column override a choice; --auto keeps the others. recipe.json has all of them.\n";
   return with_given(plan.settings, base);

@@ -62,13 +62,12 @@ void settle_steps(Plan& plan, const Budget& budget, const Timing& timing) {
                             {"save_every", every},
                             {"log_every", std::max<std::int64_t>(1, std::min<std::int64_t>(50, every / 2))},
                             {"patience", kPatience}});
-  const double minutes =
-      (static_cast<double>(steps) * timing.step + static_cast<double>(validations) * validation) / 60;
+  const double seconds = static_cast<double>(steps) * timing.step + static_cast<double>(validations) * validation;
   const std::string epochs = fmt::format(
       "{:.1f}", static_cast<double>(steps) / static_cast<double>(std::max<std::int64_t>(1, plan.epoch_steps)));
   plan.table.push_back({"steps", with_commas(steps),
-                        fmt::format("{} passes over the data; {:.2g} s a step measured here, {:.1f} of {:.3g} minutes",
-                                    epochs, timing.step, minutes, budget.seconds / 60),
+                        fmt::format("{} passes over the data; {:.2g} s a step measured here, {} of {}", epochs,
+                                    timing.step, duration_text(seconds), duration_text(budget.seconds)),
                         "--steps"});
   plan.table.push_back({"early stopping", fmt::format("after {} validations", kPatience),
                         fmt::format("without a better score; a validation every {} steps", with_commas(every)),
