@@ -76,12 +76,16 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
   return names;
 }
 
+// A tensor of another shape that the caller reads itself.
+bool may_differ(const std::string& name, const HuggingFaceOptions& options) {
+  return std::ranges::any_of(options.may_differ, [&](const auto& end) { return name.ends_with(end); });
+}
+
 // Whether a model that has a head, or is without one, may start with this tensor untrained.
 bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& options) {
   const bool head =
       options.head.empty() ? headed && !name.starts_with(options.prefix + ".") : name.starts_with(options.head + ".");
-  const bool differs = std::ranges::any_of(options.may_differ, [&](const auto& end) { return name.ends_with(end); });
-  return differs || (options.new_head && (head || name.find("pooler.") != std::string::npos));
+  return may_differ(name, options) || (options.new_head && (head || name.find("pooler.") != std::string::npos));
 }
 
 Parameters::Entry renamed(Parameters::Entry entry, const HuggingFaceOptions& options) {
@@ -187,7 +191,7 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
     if (filled > 0) parameters.write(entry, std::span<const float>(values).first(filled));
   }
   for (const std::string& name : files.names())
-    if (!used.contains(name) && !is_derived(name)) report.unused.push_back(name);
+    if (!used.contains(name) && !is_derived(name) && !may_differ(name, options)) report.unused.push_back(name);
   report_unread(files.source(), report.unused);
   return report;
 }

@@ -123,6 +123,7 @@ TEST_F(TrainImages, FineTuningTakesOverAllButTheHeadAndStretchesPositions) {
                                     "--learning-rate",
                                     "1e-3"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_EQ(tuned.err.find("position_embeddings"), std::string::npos) << tuned.err;  // they are stretched, not ignored
   const checkpoint::Safetensors file = checkpoint::Safetensors::open(path("large/model.safetensors"));
   EXPECT_EQ(file["vit.embeddings.position_embeddings"].shape, (Shape{1, 65, 16}));
   EXPECT_EQ(read_json(path("large/config.json"))["image_size"], 32);
