@@ -27,6 +27,7 @@
 #include "attend/cli/commands/draw.h"
 #include "attend/cli/commands/embed.h"
 #include "attend/cli/commands/evaluate.h"
+#include "attend/cli/commands/experiment.h"
 #include "attend/cli/commands/fill.h"
 #include "attend/cli/commands/generate.h"
 #include "attend/cli/commands/info.h"
@@ -87,6 +88,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   program.begin_group("Look inside");
   add_demo_command(program, streams);
   add_look_command(program, streams);
+  add_experiment_command(program, streams);
   add_attention_command(program, streams);
   add_info_command(program, streams);
   program.begin_group("Train and evaluate");
