@@ -309,8 +309,8 @@ Cost cost_of(const catalogue::ModelConfig& model, const CostInput& given) {
   // Two numbers are a batch of texts, or a side and a side.
   if (family.pixels && input.length > 0 && input.height == 0)
     input = {.batch = 1, .height = input.batch, .width = input.length};
+  CountingBackend backend;  // outlives the tensors of the model
   const Counted counted = family.count(model, input);
-  CountingBackend backend;
   nn::Parameters parameters(
       backend, counted.parameters,
       {.initialized = false, .most = std::numeric_limits<std::int64_t>::max(), .source = model.path});

@@ -144,7 +144,7 @@ class BatchQueue : public Hosted {
   };
   Choice choose(const Turn& turn) const {
     Choice choice = {-1, std::numeric_limits<std::int64_t>::max(), options_.budget};
-    if (turn.everybody) return choice;
+    if (turn.everybody || jobs_.empty()) return choice;
     int highest = 0;
     for (const std::shared_ptr<Job>& job : jobs_) {
       const int level = level_of(job->attained);
