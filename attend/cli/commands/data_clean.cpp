@@ -58,8 +58,8 @@ void add_data_clean_command(Flags& data, const Streams& streams) {
       [](Flags& flags, DataCleanOptions& options) {
         list_flags(flags, options.in);
         list_flags(flags, options.out);
-        flags.add("--exclude", options.exclude,
-                  "Test files: a pair with one of their lines on either side is dropped.");
+        flags.add("--exclude", options.exclude, "Test files: a pair with one of their lines on either side is dropped.")
+            .takes("FILE");
         flags.add("--min-words", options.rules.min_words, "Minimum words of each side.").between(0, 1e6);
         flags.add("--max-words", options.rules.max_words, "Maximum words of each side.").between(1, 1e6);
         flags

@@ -4,8 +4,6 @@
 
 #include <charconv>
 #include <map>
-#include <optional>
-#include <set>
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
@@ -135,8 +133,8 @@ void add_data_mix_command(Flags& data, const Streams& streams) {
         flags.add("--languages", options.languages, "Endings of the files, source first.");
         flags.add("--mix", options.weights, "Weights: NAME:WEIGHT,NAME:WEIGHT. Other corpora have 1.");
         flags.add("--tag", options.tags, "Tokens in front of source lines: NAME:TAG, for back-translated text.");
-        flags.add("--exclude", options.exclude,
-                  "Test files: a pair with one of their lines on either side is dropped.");
+        flags.add("--exclude", options.exclude, "Test files: a pair with one of their lines on either side is dropped.")
+            .takes("FILE");
         flags
             .add("--title-case", options.title_case,
                  "Share of short pairs that also come with a title-cased source, as in headlines.")

@@ -69,7 +69,7 @@ void add_data_split_command(Flags& data, const Streams& streams) {
                  "and punctuation. The draw depends on the seed and the sentences, not on their order."}},
       [](Flags& flags, DataSplitOptions& options) {
         list_flags(flags, options.in);
-        flags.add("--out", options.out, "Folder for train, valid and test files.").required();
+        flags.add("--out", options.out, "Folder for train, valid and test files.").takes("FOLDER").required();
         flags.add("--languages", options.languages, "Endings of the files.");
         flags.add("--valid", options.sizes.valid, "Pairs for validation.").between(0, 1e9);
         flags.add("--test", options.sizes.test, "Pairs for the test.").between(0, 1e9);

@@ -17,14 +17,16 @@ constexpr std::int64_t kPairsBetweenChecks = 4096;
 }  // namespace
 
 void list_flags(Flags& flags, CorpusIn& in) {
-  flags.add("--source", in.source, "Sentences in the source language, one per line, plain or .gz.").required();
-  flags.add("--target", in.target, "Their translations, line by line.").required();
+  flags.add("--source", in.source, "Sentences in the source language, one per line, plain or .gz.")
+      .takes("FILE")
+      .required();
+  flags.add("--target", in.target, "Their translations, line by line.").takes("FILE").required();
 }
 
 void list_flags(Flags& flags, CorpusOut& out) {
-  flags.add("--out-source", out.source, "File for the source sentences.").required();
-  flags.add("--out-target", out.target, "File for the translations.").required();
-  flags.add("--report", out.report, "File for the counts, as JSON.");
+  flags.add("--out-source", out.source, "File for the source sentences.").takes("FILE").required();
+  flags.add("--out-target", out.target, "File for the translations.").takes("FILE").required();
+  flags.add("--report", out.report, "File for the counts, as JSON.").takes("FILE");
 }
 
 void PairWriter::write(const data::PairView& pair) {

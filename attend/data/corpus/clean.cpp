@@ -5,7 +5,6 @@
 
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/steps/unicode_normalization.h"
-#include "attend/text/text_reader.h"
 
 namespace attend::data {
 
@@ -57,14 +56,11 @@ std::int64_t count_words(std::string_view text) {
 }
 
 void PairCleaner::exclude(const std::filesystem::path& file) {
-  text::TextReader reader(file);
-  for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
-    while (!block.empty()) {
-      const std::size_t feed = block.find('\n');
-      const std::string_view line = block.substr(0, feed);
-      block.remove_prefix(feed == block.npos ? block.size() : feed + 1);
-      if (!find_invalid_utf8(line) && !common_form(line).empty()) excluded_.add(line_key(common_form(line)));
-    }
+  CorpusLines lines(file);
+  for (std::string_view line; lines.next(line);) {
+    if (find_invalid_utf8(line)) continue;
+    const std::string text = common_form(line);
+    if (!text.empty()) excluded_.add(line_key(text));
   }
 }
 

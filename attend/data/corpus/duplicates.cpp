@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kBands = 4, kRows = 5, kShingle = 3;
 constexpr std::size_t kLeastWords = 8;  // of both sides together; a shorter pair has a near-duplicate by chance
 
-std::uint64_t pair_key(const PairView& pair) { return hash_key(line_key(pair.source) * 3 + line_key(pair.target)); }
-
 // The words of a line as hashes: letters in lower case, every digit the same.
 void add_words(std::string_view text, std::vector<std::uint64_t>& words) {
   std::string word;
@@ -42,7 +40,7 @@ void add_words(std::string_view text, std::vector<std::uint64_t>& words) {
 bool DuplicateFilter::seen_exactly(const PairView& pair) {
   switch (options_.side) {
     case DuplicateSide::pair:
-      return !pairs_.add(pair_key(pair));
+      return !pairs_.add(pair_key(line_key(pair.source), line_key(pair.target)));
     case DuplicateSide::source:
       return !sources_.add(line_key(pair.source));
     case DuplicateSide::target:

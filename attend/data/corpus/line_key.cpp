@@ -20,6 +20,8 @@ std::uint64_t line_key(std::string_view text) {
   return hash_text(plain.empty() ? text : std::string_view(plain));
 }
 
+std::uint64_t pair_key(std::uint64_t source, std::uint64_t target) { return hash_key(source * 3 + target); }
+
 bool KeySet::add(std::uint64_t key) {
   key = std::max<std::uint64_t>(key, 1);
   if (3 * (size_ + 1) > 2 * slots_.size()) grow();

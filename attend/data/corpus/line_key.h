@@ -11,6 +11,9 @@ namespace attend::data {
 // punctuation have the same key. A line without letters and digits is hashed as it is.
 std::uint64_t line_key(std::string_view text);
 
+// The same for a pair.
+std::uint64_t pair_key(std::uint64_t source, std::uint64_t target);  // of the keys of its lines
+
 // Open addressing, never more than two thirds full.
 class KeySet {
  public:

@@ -13,9 +13,9 @@ constexpr std::size_t kBlockBytes = std::size_t{4} << 20;  // of each side, in m
 
 }  // namespace
 
-PairReader::Side::Side(const std::filesystem::path& path) : reader_(path, kBlockBytes), name_(path.string()) {}
+CorpusLines::CorpusLines(const std::filesystem::path& path) : reader_(path, kBlockBytes), name_(path.string()) {}
 
-bool PairReader::Side::next(std::string_view& line) {
+bool CorpusLines::next(std::string_view& line) {
   if (block_.empty()) block_ = reader_.next_block();
   if (block_.empty()) return false;
   ++line_;

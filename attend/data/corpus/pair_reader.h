@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "attend/text/text_reader.h"
 
@@ -18,30 +18,31 @@ struct PairView {
   std::string_view source, target;
 };
 
+// One file, line by line. Throws Error for a line of more than limits::kLongestLine bytes: such a file is not one
+// sentence per line.
+class CorpusLines {
+ public:
+  explicit CorpusLines(const std::filesystem::path& path);
+  bool next(std::string_view& line);  // without its end, valid until the next call
+
+ private:
+  text::TextReader reader_;
+  std::string name_;
+  std::string_view block_;
+  std::int64_t line_ = 0;
+};
+
 class PairReader {
  public:
   explicit PairReader(PairFiles files);
 
-  // The next pair, valid until the next call; false at the end. Throws Error where one file ends before the other, and
-  // for a line of more than limits::kLongestLine bytes: such a file is not one sentence per line.
+  // The next pair, valid until the next call; false at the end. Throws Error where one file ends before the other.
   bool next(PairView& pair);
   std::int64_t count() const { return count_; }  // pairs read so far
 
  private:
-  class Side {
-   public:
-    explicit Side(const std::filesystem::path& path);
-    bool next(std::string_view& line);
-
-   private:
-    text::TextReader reader_;
-    std::string name_;
-    std::string_view block_;
-    std::int64_t line_ = 0;
-  };
-
   PairFiles files_;
-  Side source_, target_;
+  CorpusLines source_, target_;
   std::int64_t count_ = 0;
 };
 

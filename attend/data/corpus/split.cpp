@@ -18,8 +18,7 @@ struct Drawn {
 };
 
 Drawn drawn(const PairView& pair, std::uint64_t seed) {
-  const std::uint64_t source = line_key(pair.source), target = line_key(pair.target),
-                      key = hash_key(source * 3 + target);
+  const std::uint64_t source = line_key(pair.source), target = line_key(pair.target), key = pair_key(source, target);
   return {.order = hash_key(key ^ hash_key(seed)), .pair = key, .source = source, .target = target};
 }
 
