@@ -11,6 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/data/synthetic/scenes_folder.h"
 #include "attend/train/recipes/automatic/plan.h"
 #include "attend/train/recipes/held_out.h"
 #include "tests/cli/run_attend.h"
@@ -58,6 +59,51 @@ TEST(AutomaticPlan, TokensByTheWords) {
   EXPECT_LT(number(open, "vocabulary_size"), 500);          // pieces of words
   EXPECT_GE(number(closed, "vocabulary_size"), 260 + 200);  // every word of both sides
   EXPECT_EQ(number(many, "vocabulary_size"), 8000);
+}
+
+TEST(AutomaticPlan, NumbersDoNotMakeTheWordsOpen) {
+  data::DataFacts facts = pairs_of(4000, 2000, 1500);
+  const Budget budget;
+  EXPECT_EQ(train::plan_translation({facts, budget, Machine{}}).settings["single_digits"], Json(false));
+  for (data::TextFacts& side : facts.texts) side.digits = 1900, side.once_digits = 1500;
+  const Plan numbers = train::plan_translation({facts, budget, Machine{}});
+  EXPECT_EQ(numbers.settings["single_digits"], Json(true));
+  EXPECT_GE(number(numbers, "vocabulary_size"), 260 + 4 * 200);  // each of the 100 words of a side is a token
+}
+
+TEST(AutomaticPlan, TokensOfALanguageModelByItsText) {
+  const auto vocabulary = [](std::int64_t bytes) {
+    data::DataFacts facts = pairs_of(1000, 500, 100);
+    facts.texts[0].bytes = bytes;
+    return number(train::plan_language({facts, Budget{}, Machine{}}), "vocabulary_size");
+  };
+  EXPECT_EQ(vocabulary(50'000), 0);  // bytes
+  EXPECT_EQ(vocabulary(1'000'000), 512);
+  EXPECT_LT(vocabulary(1'000'000), vocabulary(20'000'000));
+}
+
+TEST(AutomaticPlan, DetectorsStartFromABundledOneThatHasEnoughQueries) {
+  data::DataFacts facts;
+  facts.data.kind = data::DataKind::objects, facts.examples = 170, facts.noun = "images";
+  facts.image_width = facts.image_height = {.count = 170, .least = 96, .median = 200, .most95 = 300, .most = 300};
+  facts.boxes = {.count = 170, .least = 1, .median = 2, .most95 = 6, .most = 8, .mean = 2.5};
+  const Machine machine{.bundled = {"detr-scenes"}};
+  const Plan tuned = train::plan_detection({facts, Budget{}, machine});
+  EXPECT_EQ(tuned.settings["from"], Json("detr-scenes"));
+  facts.boxes.most = 40;
+  const Plan crowded = train::plan_detection({facts, Budget{}, machine});
+  EXPECT_FALSE(crowded.settings.contains("from"));
+  EXPECT_GE(number(crowded, "queries"), 40);
+}
+
+TEST(AutomaticPlan, MaskedWordsOfAnotherScriptStartFromScratch) {
+  data::DataFacts facts = pairs_of(1000, 500, 100);
+  const Machine machine{.bundled = {"bert"}};
+  EXPECT_EQ(train::plan_masked({facts, Budget{}, machine}).settings["from"], Json("bert"));
+  facts.texts[0].bytes *= 2;  // two bytes a character
+  const Plan other = train::plan_masked({facts, Budget{}, machine});
+  EXPECT_FALSE(other.settings.contains("from"));
+  EXPECT_GE(number(other, "vocabulary_size"), 1000);
 }
 
 TEST(AutomaticPlan, StepsStayWithinTheBudget) {
@@ -199,6 +245,23 @@ TEST_F(Automatic, ATableOfPairsAndATextFile) {
       {"train", "--task", "language-model", "--text", path("train.en"), "--out", path("t"), "--minutes", "0.01"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(read_json(path("t") + "/recipe.json")["vocabulary_size"], Json(0));
+}
+
+TEST_F(Automatic, ScenesAndMaskedWords) {
+  data::write_scenes(folder_ / "scenes", {.scene = {.size = 32, .objects = 1}, .count = 24, .unseen = 4});
+  const auto trained = [&](const std::vector<std::string>& data, const std::string& out, const char* task) {
+    std::vector<std::string> words = {"train", "--minutes", "0.005", "--out", path(out)};
+    words.insert(words.end(), data.begin(), data.end());
+    const Outcome outcome = run_attend(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("First examples, as they are read:\n  "), std::string::npos) << outcome.err;
+    const Json recipe = read_json(path(out) + "/recipe.json");
+    EXPECT_EQ(recipe["task"], Json(task));
+    return recipe;
+  };
+  EXPECT_EQ(trained({path("scenes/instances_train.json")}, "d", "detect")["from"], Json("detr-scenes"));
+  EXPECT_EQ(trained({path("scenes/captions_train.json")}, "c", "describe")["encoder"], Json("vit-cifar10"));
+  EXPECT_EQ(trained({path("train.en"), "--task", "masked-lm"}, "m", "masked-lm")["from"], Json("bert"));
 }
 
 TEST_F(Automatic, FlagsThatSayHowToTrainKeepTheirMeaning) {

@@ -87,6 +87,12 @@ class PrintedCommands : public testing::Test {
     *code = served ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return said;
   }
+  std::string pasted_once(const std::string& command) const {
+    int code = -1;
+    std::string said = pasted(command, &code);
+    EXPECT_EQ(code, 0) << command << ": " << said;
+    return said;
+  }
   // Returns what it said. Short: a run that would take minutes does two steps.
   std::string run(const std::string& command) const {
     int code = -1;
@@ -166,6 +172,16 @@ TEST_F(PrintedCommands, OfMadeDataRun) {
     run(commands[0] + less);
     fs::remove_all(folder_ / "some data");
   }
+}
+
+// A run whose settings were chosen, of a table whose name needs quotes.
+TEST_F(PrintedCommands, OfAnAutomaticRunRun) {
+  std::string table = "en,fr\n";
+  for (int i = 0; i < 60; ++i) table += "one two " + std::to_string(i) + ",un deux " + std::to_string(i) + "\n";
+  write_file(folder_ / "my pairs.csv", table);
+  const std::string said = pasted_once("attend train 'my pairs.csv' --out 'my run' --minutes 0.01");
+  EXPECT_NE(said.find("attend look --model 'my run'"), std::string::npos) << said;
+  run_all(said.substr(said.find("Done after")));
 }
 
 // One that is on no PATH is called by its own.

@@ -11,6 +11,27 @@ namespace attend::train {
 
 namespace {
 
+bool is_there(const Machine& machine, const char* name) {
+  return std::ranges::find(machine.bundled, name) != machine.bundled.end();
+}
+
+// The height of most images, within what a small model reads quickly.
+std::int64_t size_for(const data::DataFacts& facts, std::int64_t least, std::int64_t most) {
+  return std::clamp<std::int64_t>((facts.image_height.median + 31) / 32 * 32, least, most);
+}
+
+Chosen size_row(const data::DataFacts& facts, std::int64_t size) {
+  return {"image size", fmt::format("{} x {} pixels", size, size),
+          fmt::format("the images are {} x {}; larger ones take longer", facts.image_width.median,
+                      facts.image_height.median),
+          "--image-size"};
+}
+
+Chosen batch_row(std::int64_t batch, std::int64_t epoch) {
+  return {"batch", fmt::format("{} images", batch), fmt::format("{} batches in all data", with_commas(epoch)),
+          "--batch"};
+}
+
 constexpr const char* kStart =
     "vit-cifar10";  // nine layers with a convolutional stem, 32 x 32 pixels, 93 % of CIFAR-10
 
@@ -20,7 +41,7 @@ Plan plan_images(const Planned& from) {
   const data::DataFacts& facts = from.facts;
   const std::int64_t images = facts.examples;
   constexpr std::int64_t kFew = 20'000;  // fewer are better learned from a model that has seen others
-  const bool bundled = std::ranges::find(from.machine.bundled, kStart) != from.machine.bundled.end();
+  const bool bundled = is_there(from.machine, kStart);
   const bool tuned = bundled && images < kFew;
   const std::int64_t batch = images < 1000 ? 32 : images < 10'000 ? 64 : 128;
   const bool large = facts.image_height.median >= 48;
@@ -44,13 +65,92 @@ Plan plan_images(const Planned& from) {
                    bundled ? fmt::format("from scratch: {} images are enough", with_commas(images))
                            : fmt::format("from scratch: no bundled model {} is there", kStart),
                    "--model, --from"},
-      {"image size", fmt::format("{} x {} pixels", size, size),
-       fmt::format("the images are {} x {}; larger ones take longer", facts.image_width.median,
-                   facts.image_height.median),
-       "--image-size"},
-      {"batch", fmt::format("{} images", batch), fmt::format("{} batches in all data", with_commas(plan.epoch_steps)),
-       "--batch"},
+      size_row(facts, size),
+      batch_row(batch, plan.epoch_steps),
       {"learning rate", fmt::format("{}, cosine", rate), tuned ? "for fine-tuning" : "from scratch",
+       "--learning-rate"}};
+  return plan;
+}
+
+Plan plan_detection(const Planned& from) {
+  const data::DataFacts& facts = from.facts;
+  constexpr const char* kDetector = "detr-scenes";  // 20 queries, 128 x 128 pixels, drawn scenes
+  constexpr std::int64_t kFew = 20'000, kItsQueries = 20, kSize = 128, kBatch = 16;
+  const std::int64_t images = facts.examples, boxes = facts.boxes.most;
+  const bool tuned = is_there(from.machine, kDetector) && images < kFew && boxes <= kItsQueries;
+  const std::int64_t size = tuned ? kSize : size_for(facts, kSize, 256), queries = std::max(kItsQueries, boxes + 5);
+  Plan plan;
+  plan.epoch_steps = std::max<std::int64_t>(1, images / kBatch);
+  plan.wanted_steps = std::clamp<std::int64_t>(100 * plan.epoch_steps, 2000, 100'000);
+  plan.step_operations = 1;
+  const float rate = 3e-4f;
+  plan.settings = {{"batch", kBatch},     {"image_size", size}, {"schedule", "cosine"}, {"learning_rate", rate},
+                   {"crop_chance", 0.5f}, {"least_crop", 0.6f}, {"least_scale", 0.75f}, {"norms", "live"}};
+  if (tuned)
+    plan.settings.update(Json{{"from", kDetector}, {"backbone_rate", 0.3f}});
+  else
+    plan.settings.update(Json{{"width", 128},
+                              {"heads", 4},
+                              {"hidden", 512},
+                              {"encoder_layers", 2},
+                              {"decoder_layers", 3},
+                              {"queries", queries}});
+  const std::string why = images >= kFew        ? fmt::format("{} images are enough", with_commas(images))
+                          : boxes > kItsQueries ? fmt::format("an image has up to {} boxes", boxes)
+                                                : fmt::format("no bundled model {} is there", kDetector);
+  plan.table = {
+      tuned ? Chosen{"start", fmt::format("the bundled model {}", kDetector),
+                     fmt::format("{} images are too few for a detector from scratch", with_commas(images)), "--from"}
+            : Chosen{"model", "DETR, width 128, 2 + 3 layers", "from scratch: " + why, "--width, --from"},
+      size_row(facts, size),
+      batch_row(kBatch, plan.epoch_steps),
+      {"learning rate", fmt::format("{}, cosine", rate),
+       tuned ? "for fine-tuning; the backbone's is 0.3 of it" : "from scratch", "--learning-rate"}};
+  return plan;
+}
+
+Plan plan_captions(const Planned& from) {
+  const data::DataFacts& facts = from.facts;
+  constexpr std::int64_t kFew = 20'000, kBatch = 32;
+  const std::int64_t images = facts.examples;
+  const bool tuned = is_there(from.machine, kStart) && images < kFew;
+  const std::int64_t size = tuned ? (facts.image_height.median >= 48 ? 64 : 32) : size_for(facts, 32, 128);
+  const std::int64_t words = facts.texts.empty() ? 20 : facts.texts[0].words.most95;
+  const std::int64_t least = images < 1000 ? 1 : images < 5000 ? 2 : 5;
+  Plan plan;
+  plan.epoch_steps = std::max<std::int64_t>(1, images / kBatch);
+  plan.wanted_steps = std::clamp<std::int64_t>(60 * plan.epoch_steps, 1500, 100'000);
+  plan.step_operations = 1;
+  const float rate = 1e-3f;
+  plan.settings = {
+      {"batch", kBatch},
+      {"image_size", size},
+      {"schedule", "cosine"},
+      {"learning_rate", rate},
+      {"least_count", least},
+      {"max_length", std::clamp<std::int64_t>(words + 4, 8, 60)},
+      {"score_images", 100},
+      {"decoder", "transformer"},
+      {"decoder_config", {{"width", 128}, {"heads", 4}, {"hidden", 256}, {"layers", 2}, {"dropout", 0.1f}}}};
+  if (tuned)
+    plan.settings.update(Json{{"encoder", kStart}, {"encoder_rate", 0.2f}});
+  else
+    plan.settings.update(Json{{"model", "vit_conv"}, {"patch_size", 8}, {"width", 128}, {"layers", 4}, {"heads", 4}});
+  plan.table = {
+      tuned ? Chosen{"encoder", fmt::format("the bundled model {}", kStart),
+                     fmt::format("{} images are too few to learn to see from", with_commas(images)), "--encoder"}
+            : Chosen{"encoder", "ViT, width 128, 4 layers",
+                     images >= kFew ? fmt::format("from scratch: {} images are enough", with_commas(images))
+                                    : fmt::format("from scratch: no bundled model {} is there", kStart),
+                     "--model, --encoder"},
+      {"decoder", "Transformer, width 128, 2 layers", "a small one is quick to learn", "--decoder, --decoder-config"},
+      {"words", fmt::format("those that come {} times or more", least),
+       fmt::format("{} images, {} distinct words", with_commas(images),
+                   with_commas(facts.texts.empty() ? 0 : facts.texts[0].distinct_words)),
+       "--least-count"},
+      size_row(facts, size),
+      batch_row(kBatch, plan.epoch_steps),
+      {"learning rate", fmt::format("{}, cosine", rate), tuned ? "the encoder's is 0.2 of it" : "from scratch",
        "--learning-rate"}};
   return plan;
 }

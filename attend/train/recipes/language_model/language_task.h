@@ -19,7 +19,8 @@ struct LanguageTaskOptions {
   std::int64_t batch = 64, block = 256;
   std::uint64_t seed = 1;
   data::LineTokens lines = {};  // of streams whose lines are texts of their own; without, windows begin anywhere
-  const text::Tokenizer* tokenizer = nullptr;  // for examples(); must outlive the task
+  // For examples() and for losses per character; must outlive the task.
+  const text::Tokenizer* tokenizer = nullptr;
 };
 
 class LanguageTask : public train::Task {
@@ -41,6 +42,7 @@ class LanguageTask : public train::Task {
   using Prefetch = data::Prefetch<data::TokenWindows, std::uint64_t>;
   void start_prefetch();
   void put(const data::TokenWindows& windows);
+  double characters_per_token() const;  // of the validation text; 1 where that is not known
 
   const models::GPT2LanguageModel& model_;
   const data::TokenStream &training_, &validation_;

@@ -60,7 +60,8 @@ struct Started {
 
 std::vector<UnusedSettings> unused_of_started() {
   return {decided_by_folder({"model", "preset", "vocabulary_size", "width", "heads", "hidden", "encoder_layers",
-                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "cell", "activation"})};
+                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "cell", "activation",
+                             "single_digits"})};
 }
 
 Json read_started(const Json& settings, std::string_view what, TranslationRecipe& recipe) {
@@ -113,6 +114,7 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
 Json to_json(const ResolvedRecipe& resolved) {
   Json json = write_fields(resolved.recipe);
   resolved.recipe.held_out.leave_out_of(json);
+  if (!resolved.recipe.single_digits) json.erase("single_digits");  // newer than many runs, too
   if (!resolved.recipe.from.empty()) leave_out(unused_of_started(), json);
   json.update(resolved.model);
   return json;
