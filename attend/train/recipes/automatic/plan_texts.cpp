@@ -106,19 +106,20 @@ Plan plan_translation(const Planned& from) {
                                            {192, 4, 768, 3},  {128, 4, 512, 3},  {96, 4, 256, 2}};
   // Larger models overfit few pairs.
   const std::size_t largest = pairs < 10'000 ? 4 : pairs < 50'000 ? 3 : pairs < 200'000 ? 2 : pairs < 2'000'000 ? 1 : 0;
-  const std::int64_t batch = pairs < 10'000 ? 1500 : pairs < 100'000 ? 2048 : 4096;
+  // Small batches of few pairs: rules are learned by steps, and twice as many of them per token pay.
+  const std::int64_t batch = pairs < 10'000 ? 600 : pairs < 100'000 ? 2048 : 4096;
   const double length = facts.texts[1].characters.mean / tokens.characters + 1;
   const std::int64_t epoch = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(pairs) * length / static_cast<double>(batch)));
-  // 4,000 pairs of a regular language need about 900 steps of the model of width 128.
-  constexpr double kFewestSteps = 1500;
+  // 4,000 pairs of a regular language need about 2,000 steps of the model of width 128.
+  constexpr double kFewestSteps = 3000;
   const std::int64_t wanted = std::clamp<std::int64_t>(100 * epoch, 2500, 100'000);
   const Fit fit =
       largest_that_fits(std::vector<Size>(kSizes.begin() + static_cast<std::ptrdiff_t>(largest), kSizes.end()), 2,
                         static_cast<double>(batch), static_cast<double>(tokens.vocabulary), kFewestSteps, from);
   const std::int64_t longest = std::max(facts.texts[0].characters.most, facts.texts[1].characters.most);
   const float dropout = pairs < 10'000 ? 0.1f : pairs < 200'000 ? 0.2f : 0.1f;
-  const float rate = fit.size.width <= 128 ? 2e-3f : fit.size.width <= 256 ? 1.5e-3f : 7e-4f;
+  const float rate = pairs < 10'000 ? 1.5e-3f : fit.size.width <= 128 ? 2e-3f : fit.size.width <= 256 ? 1.5e-3f : 7e-4f;
 
   Plan plan;
   plan.step_operations = fit.step_operations, plan.epoch_steps = epoch, plan.wanted_steps = wanted;
