@@ -268,7 +268,7 @@ TEST_F(Automatic, ATableOfPairsAndATextFile) {
 TEST_F(Automatic, ScenesAndMaskedWords) {
   data::write_scenes(folder_ / "scenes", {.scene = {.size = 32, .objects = 1}, .count = 24, .unseen = 4});
   const auto trained = [&](const std::vector<std::string>& data, const std::string& out, const char* task) {
-    std::vector<std::string> words = {"train", "--minutes", "0.005", "--out", path(out)};
+    std::vector<std::string> words = {"train", "--minutes", "0.001", "--out", path(out), "--auto", "--batch", "2"};
     words.insert(words.end(), data.begin(), data.end());
     const Outcome outcome = run_attend(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -277,8 +277,10 @@ TEST_F(Automatic, ScenesAndMaskedWords) {
     EXPECT_EQ(recipe["task"], Json(task));
     return recipe;
   };
-  EXPECT_EQ(trained({path("scenes/instances_train.json")}, "d", "detect")["from"], Json("detr-scenes"));
-  EXPECT_EQ(trained({path("scenes/captions_train.json")}, "c", "describe")["encoder"], Json("vit-cifar10"));
+  EXPECT_EQ(trained({path("scenes/instances_train.json"), "--image-size", "32"}, "d", "detect")["from"],
+            Json("detr-scenes"));
+  EXPECT_EQ(trained({path("scenes/captions_train.json"), "--image-size", "32"}, "c", "describe")["encoder"],
+            Json("vit-cifar10"));
   EXPECT_EQ(trained({path("train.en"), "--task", "masked-lm"}, "m", "masked-lm")["from"], Json("bert"));
 }
 
