@@ -129,11 +129,29 @@ TEST(AutomaticPlan, FewImagesStartFromABundledModel) {
   facts.image_width =
       facts.image_height = {.count = 180, .least = 96, .median = 96, .most95 = 96, .most = 96, .mean = 96};
   const Budget budget;
-  const Plan tuned = train::plan_images({facts, budget, Machine{.bundled = {"vit-cifar10"}}});
+  const Machine probed{.probed = {{.model = "vit-cifar10", .accuracy = 0.8, .pixels = {{"mean", "0.5,0.5,0.5"}}},
+                                  {.model = "other", .accuracy = 0.5}}};
+  const Plan tuned = train::plan_images({facts, budget, probed});
   EXPECT_EQ(tuned.settings["from"], Json("vit-cifar10"));
-  EXPECT_NE(tuned.table[0].why.find("beats training from scratch"), std::string::npos);
+  EXPECT_EQ(tuned.settings["mean"], Json("0.5,0.5,0.5"));  // as the model was trained
+  EXPECT_EQ(number(tuned, "image_size"), 48);
+  EXPECT_NE(tuned.table[0].why.find("80 % of held-out images (other: 50 %)"), std::string::npos) << tuned.table[0].why;
   EXPECT_FALSE(train::plan_images({facts, budget, Machine{}}).settings.contains("from"));
   EXPECT_THROW(train::plan_texts({pairs_of(100, 10, 0), budget, Machine{}}), Error);  // nothing to start from
+}
+
+TEST(AutomaticProbe, TellsFeaturesApartThatAre) {
+  std::vector<std::vector<float>> good, bad;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < 60; ++i) {
+    const int label = i / 20;
+    const float noise = 0.1f * static_cast<float>((i * 7) % 5);
+    good.push_back({label == 0 ? 1 + noise : noise, label == 1 ? 1 - noise : -noise, noise});
+    bad.push_back({noise, 1, static_cast<float>((i * 11) % 3)});
+    labels.push_back(label);
+  }
+  EXPECT_GT(train::linear_accuracy(good, labels), 0.95);
+  EXPECT_LT(train::linear_accuracy(bad, labels), 0.6);
 }
 
 TEST(AutomaticPlan, EveryRowNamesAFlag) {
@@ -250,7 +268,7 @@ TEST_F(Automatic, ATableOfPairsAndATextFile) {
 TEST_F(Automatic, ScenesAndMaskedWords) {
   data::write_scenes(folder_ / "scenes", {.scene = {.size = 32, .objects = 1}, .count = 24, .unseen = 4});
   const auto trained = [&](const std::vector<std::string>& data, const std::string& out, const char* task) {
-    std::vector<std::string> words = {"train", "--minutes", "0.005", "--out", path(out)};
+    std::vector<std::string> words = {"train", "--minutes", "0.001", "--out", path(out), "--auto", "--batch", "2"};
     words.insert(words.end(), data.begin(), data.end());
     const Outcome outcome = run_attend(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -259,9 +277,19 @@ TEST_F(Automatic, ScenesAndMaskedWords) {
     EXPECT_EQ(recipe["task"], Json(task));
     return recipe;
   };
-  EXPECT_EQ(trained({path("scenes/instances_train.json")}, "d", "detect")["from"], Json("detr-scenes"));
-  EXPECT_EQ(trained({path("scenes/captions_train.json")}, "c", "describe")["encoder"], Json("vit-cifar10"));
+  EXPECT_EQ(trained({path("scenes/instances_train.json"), "--image-size", "32"}, "d", "detect")["from"],
+            Json("detr-scenes"));
+  EXPECT_EQ(trained({path("scenes/captions_train.json"), "--image-size", "32"}, "c", "describe")["encoder"],
+            Json("vit-cifar10"));
   EXPECT_EQ(trained({path("train.en"), "--task", "masked-lm"}, "m", "masked-lm")["from"], Json("bert"));
+}
+
+TEST_F(Automatic, AShareStandsForValidationFilesBesideOtherFlags) {
+  write_file(path("pairs.csv"), "en,fr\na b,c d\nb a,d c\na a,c c\nb b,d d\n");
+  const Outcome table = run_attend({"train", "--task", "translation", "--pairs", path("pairs.csv"), "--valid-share",
+                                    "0.3", "--out", path("s"), "--steps", "2", "--width", "16", "--heads", "2",
+                                    "--hidden", "16", "--vocabulary-size", "270"});
+  EXPECT_EQ(table.code, 0) << table.err;
 }
 
 TEST_F(Automatic, FlagsThatSayHowToTrainKeepTheirMeaning) {

@@ -228,6 +228,8 @@ Json automatic_settings(const AutomaticRequest& request, Backend& backend, std::
   Machine machine{.operations = backend.on_host() ? training_speed(backend, DType::f32) : 2e13,
                   .gpu = !backend.on_host(),
                   .bundled = bundled_models(string_in(base, "out"))};
+  if (request.task == "classify-images" && !base.contains("from"))
+    machine.probed = probe_images(string_in(base, "train"), {"vit-cifar10", "vit-fashion-mnist"}, backend);
   Plan plan = plan_for(request.task, {facts, request.budget, machine});
   Timing timing = timed(request, with_given(plan.settings, base), backend);
   // The first guess is by a product alone. Where real steps took longer, a smaller model may be the right one.

@@ -12,6 +12,7 @@
 
 #include "attend/base/json.h"
 #include "attend/data/facts/facts.h"
+#include "attend/train/recipes/automatic/probe.h"
 
 namespace attend::train {
 
@@ -23,6 +24,7 @@ struct Budget {
 struct Machine {
   double operations = 30e9;  // of training, a second: products and all that is between them
   bool gpu = false;
+  std::vector<Probed> probed = {};        // of classify-images: image models, the best for these images first
   std::vector<std::string> bundled = {};  // models that are there to start from: "bert", "vit-cifar10", "detr-scenes"
 };
 

@@ -54,6 +54,11 @@ Fit largest_that_fits(const Sizes& sizes, int stacks, double tokens, double voca
 
 std::int64_t rounded_up(std::int64_t number, std::int64_t to) { return (number + to - 1) / to * to; }
 
+// Blocks of a text of so many tokens, a tenth of which is held out: that must have some, too.
+std::int64_t block_for(double tokens, std::int64_t most) {
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(tokens / 20) / 16 * 16, 16, most);
+}
+
 struct Tokens {
   std::int64_t vocabulary = 8000;
   double characters = 4;  // of a token, on average
@@ -106,19 +111,20 @@ Plan plan_translation(const Planned& from) {
                                            {192, 4, 768, 3},  {128, 4, 512, 3},  {96, 4, 256, 2}};
   // Larger models overfit few pairs.
   const std::size_t largest = pairs < 10'000 ? 4 : pairs < 50'000 ? 3 : pairs < 200'000 ? 2 : pairs < 2'000'000 ? 1 : 0;
-  const std::int64_t batch = pairs < 10'000 ? 1500 : pairs < 100'000 ? 2048 : 4096;
+  // Small batches of few pairs: rules are learned by steps, and twice as many of them per token pay.
+  const std::int64_t batch = pairs < 10'000 ? 600 : pairs < 100'000 ? 2048 : 4096;
   const double length = facts.texts[1].characters.mean / tokens.characters + 1;
   const std::int64_t epoch = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(pairs) * length / static_cast<double>(batch)));
-  // 4,000 pairs of a regular language need about 900 steps of the model of width 128.
-  constexpr double kFewestSteps = 1500;
+  // 4,000 pairs of a regular language need about 2,000 steps of the model of width 128.
+  constexpr double kFewestSteps = 3000;
   const std::int64_t wanted = std::clamp<std::int64_t>(100 * epoch, 2500, 100'000);
   const Fit fit =
       largest_that_fits(std::vector<Size>(kSizes.begin() + static_cast<std::ptrdiff_t>(largest), kSizes.end()), 2,
                         static_cast<double>(batch), static_cast<double>(tokens.vocabulary), kFewestSteps, from);
   const std::int64_t longest = std::max(facts.texts[0].characters.most, facts.texts[1].characters.most);
   const float dropout = pairs < 10'000 ? 0.1f : pairs < 200'000 ? 0.2f : 0.1f;
-  const float rate = fit.size.width <= 128 ? 2e-3f : fit.size.width <= 256 ? 1.5e-3f : 7e-4f;
+  const float rate = pairs < 10'000 ? 1.5e-3f : fit.size.width <= 128 ? 2e-3f : fit.size.width <= 256 ? 1.5e-3f : 7e-4f;
 
   Plan plan;
   plan.step_operations = fit.step_operations, plan.epoch_steps = epoch, plan.wanted_steps = wanted;
@@ -167,14 +173,14 @@ Plan plan_language(const Planned& from) {
   static const std::vector<Size> kSizes = {{768, 12, 3072, 12}, {512, 8, 2048, 8}, {384, 6, 1536, 6}, {256, 4, 1024, 6},
                                            {192, 4, 768, 5},    {128, 4, 512, 4},  {96, 4, 384, 3}};
   const std::size_t largest = bytes < 3'000'000 ? 2 : bytes < 50'000'000 ? 1 : 0;
-  const std::int64_t block = from.machine.gpu ? 256 : 128, batch = from.machine.gpu ? 64 : 8;
+  const double tokens = static_cast<double>(bytes) / (characters ? 1.0 : pieces ? 1.9 : 3.5);
+  const std::int64_t block = block_for(tokens, from.machine.gpu ? 256 : 128), batch = from.machine.gpu ? 64 : 8;
   const double step_tokens = static_cast<double>(block * batch);
   // Several tokens a weight (Hoffmann et al. 2022 have 20): many steps of a small model beat few of a large one.
   const double fewest_steps = from.machine.gpu ? 1500 : 4000;
   const Fit fit =
       largest_that_fits(std::vector<Size>(kSizes.begin() + static_cast<std::ptrdiff_t>(largest), kSizes.end()), 1,
                         step_tokens, characters ? 257.0 : static_cast<double>(vocabulary), fewest_steps, from);
-  const double tokens = static_cast<double>(bytes) / (characters ? 1.0 : pieces ? 1.9 : 3.5);
   Plan plan;
   plan.epoch_steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens / step_tokens));
   plan.wanted_steps = std::clamp<std::int64_t>(20 * plan.epoch_steps, 1000, 50'000);
@@ -242,7 +248,8 @@ Plan plan_masked(const Planned& from) {
   const data::DataFacts& facts = from.facts;
   check(!facts.texts.empty(), "a masked language model learns from text");
   const data::TextFacts& text = facts.texts[0];
-  constexpr std::int64_t kMuch = 50'000'000, kBlock = 128;
+  constexpr std::int64_t kMuch = 50'000'000;
+  const std::int64_t block = block_for(static_cast<double>(text.bytes) / 4, 128);
   // The bundled model knows English. Text with many bytes a character is another language.
   const double characters = text.characters.mean * static_cast<double>(text.characters.count);
   const bool english =
@@ -250,7 +257,7 @@ Plan plan_masked(const Planned& from) {
   const bool tuned = is_bundled(from.machine, "bert") && english && text.bytes < kMuch;
   const std::int64_t vocabulary = text.bytes < 2'000'000 ? 2000 : 8192, batch = from.machine.gpu ? 64 : 8;
   static const std::vector<Size> kSizes = {{256, 4, 1024, 6}, {192, 4, 768, 4}, {128, 4, 512, 4}};
-  const double step_tokens = static_cast<double>(kBlock * batch);
+  const double step_tokens = static_cast<double>(block * batch);
   const Fit fit = tuned ? Fit{kSizes[0], weights_of(kSizes[0], 1), 1, false}
                         : largest_that_fits(kSizes, 1, step_tokens, 0.15 * static_cast<double>(vocabulary), 3000, from);
   Plan plan;
@@ -259,7 +266,7 @@ Plan plan_masked(const Planned& from) {
   plan.wanted_steps = std::clamp<std::int64_t>((tuned ? 10 : 40) * plan.epoch_steps, 500, 100'000);
   plan.step_operations = fit.step_operations;
   const float rate = tuned ? 2e-4f : 1e-3f;
-  plan.settings = {{"batch", batch},        {"block", kBlock},       {"schedule", "cosine"},
+  plan.settings = {{"batch", batch},        {"block", block},        {"schedule", "cosine"},
                    {"learning_rate", rate}, {"weight_decay", 0.01f}, {"dropout", 0.1f}};
   if (tuned)
     plan.settings["from"] = "bert";
@@ -268,7 +275,7 @@ Plan plan_masked(const Planned& from) {
                               {"width", fit.size.width},
                               {"layers", fit.size.layers},
                               {"heads", fit.size.heads},
-                              {"max_length", kBlock}});
+                              {"max_length", std::max<std::int64_t>(block, 128)}});
   plan.table = {
       tuned ? Chosen{"start", "the bundled model bert",
                      fmt::format("{:.1f} MB are too little to learn a language from",
@@ -277,7 +284,7 @@ Plan plan_masked(const Planned& from) {
             : Chosen{"model", fmt::format("BERT, {} weights", count_text(fit.weights)),
                      fmt::format("from scratch, {}", english ? "the text is enough" : "the bundled bert reads English"),
                      "--width, --from"},
-      {"batch", fmt::format("{} x {} tokens", batch, kBlock), "many steps in the time", "--batch, --block"},
+      {"batch", fmt::format("{} x {} tokens", batch, block), "many steps in the time", "--batch, --block"},
       {"learning rate", fmt::format("{}, cosine", rate), tuned ? "for fine-tuning" : "from scratch",
        "--learning-rate"}};
   return plan;
