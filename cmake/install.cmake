@@ -144,6 +144,7 @@ endforeach()
 if(TARGET attend)
   install(TARGETS attend COMPONENT program)
   install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend COMPONENT models)
+  install(DIRECTORY labs DESTINATION ${CMAKE_INSTALL_DATADIR}/attend COMPONENT program PATTERN __pycache__ EXCLUDE)
   if(NOT CMAKE_CROSSCOMPILING)
     set(documents ${PROJECT_BINARY_DIR}/generated/documents)
     add_custom_command(OUTPUT ${documents}/man/attend.1 DEPENDS attend COMMENT "Writing manual pages and completions"
