@@ -67,7 +67,9 @@ std::vector<Start> starts() {
                                     {"VitConv", vit_conv},
                                     {"Resnet", kResnet},
                                     {"Swin", kSwin},
-                                    {"Mvit", kMvit}}) {
+                                    {"Mvit", kMvit},
+                                    {"MvitV1", kMvitV1},
+                                    {"Hybrid", kHybrid}}) {
     all.push_back({name, images, shape});
     all.push_back({name + "From", images, {}, images, "--from", shape});
     all.push_back({"Captions" + name, captions, kShowTell + shape});
