@@ -45,8 +45,9 @@ const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
 
 void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   data::SceneFolderOptions& scenes = options.scenes;
-  std::vector<std::string> kinds = {"scenes", kStories};
+  std::vector<std::string> kinds = {"scenes"};
   for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
+  kinds.emplace_back(kStories);
   flags.add("what", options.what, "Dataset to generate: " + joined(kinds, ", ") + ".").one_of(kinds).required();
   flags.add("--out", options.out, "Folder to create. An existing folder must be empty.").takes("FOLDER").required();
   flags.add("--count", options.count, "Number of training images or lines.").between(0, data::kMostScenes);
