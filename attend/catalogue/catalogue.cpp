@@ -177,6 +177,7 @@ constexpr Entry kEntries[] = {
     images<models::ViTClassifier, models::vit_config>("vit"),
     images<models::ViTClassifier, models::vit_config>("deit"),
     images<models::ViTClassifier, models::vit_config>("vit_conv"),
+    images<models::ViTClassifier, models::vit_config>("vit_hybrid"),
     images<models::SwinClassifier, models::swin_config>("swin", {.free_size = true}),
     images<models::MViTClassifier, models::mvit_config>("mvit", {.head = models::MViT::kHead}),
     images<models::ResNetClassifier, models::resnet_config>("resnet", {.free_size = true}),

@@ -153,7 +153,7 @@ TEST_P(PrintedByRecipes, Run) {
 
 INSTANTIATE_TEST_SUITE_P(Minutes, PrintedByRecipes,
                          testing::Values("dates-rnn-attention", "dates-rnn-plain", "dates-transformer", "grammar-gpt",
-                                         "grammar-bert"),
+                                         "grammar-bert", "bert-pairs", "bert-questions", "bert-tags"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');
@@ -162,8 +162,9 @@ INSTANTIATE_TEST_SUITE_P(Minutes, PrintedByRecipes,
 
 TEST_F(PrintedCommands, OfMadeDataRun) {
   const std::string small = " --width 16 --heads 2", pairs = small + " --hidden 16 --tokens 64";
-  for (const std::string what : {"dates", "numbers", "reverse", "grammar", "recall", "scenes"}) {
-    const std::string less = what == "scenes"   ? small + " --hidden 16 --image-size 32 --batch 2"
+  for (const std::string what : {"dates", "numbers", "reverse", "grammar", "recall", "stories", "scenes"}) {
+    const std::string less = what == "stories"  ? " --batch 2"
+                             : what == "scenes" ? small + " --hidden 16 --image-size 32 --batch 2"
                              : what == "recall" ? small + " --layers 1 --batch 2 --block 16"
                                                 : pairs;
     const std::string made = run("attend make-data " + what + " --out 'some data' --count 40 --unseen 8");

@@ -54,6 +54,7 @@ std::vector<Start> starts() {
       {"BertFrom", masked, {}, masked, "--from", kBert},
       {"RobertaFrom", masked, {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Classify", "classify", {}, masked, "--from", kBert},
+      {"ClassifyScratch", "classify", Words{"--preset", "tiny"} + kBert},
       {"Regression", "classify", {"--regression"}, masked, "--from", kBert},
       {"Tag", "tag", {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Answer", "answer", {}, masked, "--from", kBert},
@@ -66,7 +67,9 @@ std::vector<Start> starts() {
                                     {"VitConv", vit_conv},
                                     {"Resnet", kResnet},
                                     {"Swin", kSwin},
-                                    {"Mvit", kMvit}}) {
+                                    {"Mvit", kMvit},
+                                    {"MvitV1", kMvitV1},
+                                    {"Hybrid", kHybrid}}) {
     all.push_back({name, images, shape});
     all.push_back({name + "From", images, {}, images, "--from", shape});
     all.push_back({"Captions" + name, captions, kShowTell + shape});

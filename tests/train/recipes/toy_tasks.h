@@ -35,6 +35,22 @@ inline const Words kMvit = {
     "--model", "mvit", "--config",
     R"({"patch_kernel": 3, "patch_stride": 2, "patch_padding": 1, "embed_dim": 16, "depths": [1, 1],)"
     R"( "num_heads": 1, "stride_q": [1, 2], "stride_kv_adaptive": 2})"};
+inline const Words kMvitV1 = {
+    "--model", "mvit_v1", "--config",
+    R"({"patch_kernel": 3, "patch_stride": 2, "patch_padding": 1, "embed_dim": 16, "depths": [1, 1],)"
+    R"( "num_heads": 1, "stride_q": [1, 2], "stride_kv_adaptive": 2})"};
+inline const Words kHybrid = {
+    "--model",
+    "vit_hybrid",
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--config",
+    R"({"backbone_config": {"stem": "small", "layer_type": "basic", "embedding_size": 8, "depths": [1, 1],)"
+    R"( "hidden_sizes": [8, 16]}})"};
 inline const Words kDetr = {"--width",          "16", "--heads",          "2", "--hidden",  "16",
                             "--encoder-layers", "1",  "--decoder-layers", "1", "--queries", "4"};
 inline const Words kDetrBackbone = {"--config",
