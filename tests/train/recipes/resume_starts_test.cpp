@@ -58,6 +58,7 @@ std::vector<Start> starts() {
       {"BertFrom", masked, {}, masked, "--from", kBert},
       {"RobertaFrom", masked, {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Classify", "classify", {}, masked, "--from", kBert},
+      {"ClassifyScratch", "classify", Words{"--preset", "tiny"} + kBert},
       {"Regression", "classify", {"--regression"}, masked, "--from", kBert},
       {"Tag", "tag", {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Answer", "answer", {}, masked, "--from", kBert},
