@@ -93,6 +93,8 @@ LanguageModel::Facts RnnLanguageModel::facts() const {
           .row_bytes = config.layers * config.width * 2 * 4};
 }
 
+Json RnnLanguageModel::config() const { return text_rnn_json(body_.config()); }
+
 std::unique_ptr<nn::StepModel> RnnLanguageModel::start(Pass& pass, const Tensor& prompts, std::int64_t group,
                                                        std::int64_t) const {
   return std::make_unique<RnnTextDecoder>(body_, pass, prompts, group);
@@ -106,6 +108,8 @@ RnnClassifier::RnnClassifier(const TextRnnConfig& config)
     : body_(config), score_(config.width, static_cast<std::int64_t>(config.labels.size())) {
   check(!config.labels.empty(), "text_rnn: a classifier needs labels");
 }
+
+Json RnnClassifier::config() const { return text_rnn_json(body_.config()); }
 
 Tensor RnnClassifier::logits(const nn::Sequences& texts) const {
   // After its end a text repeats its last state, so that the final state is that of its last token.

@@ -92,7 +92,7 @@ class RnnLanguageModel : public LanguageModel {
   const TextRnn& body() const { return body_; }
 
   Facts facts() const override;
-  Json config() const override { return text_rnn_json(body_.config()); }
+  Json config() const override;
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(body_); }
   Tensor states(const nn::Sequences& texts) const override { return body_.read(texts).states; }
   Tensor logits(const nn::Sequences& texts) const override { return body_.logits(states(texts)); }
@@ -112,7 +112,7 @@ class RnnClassifier {
  public:
   explicit RnnClassifier(const TextRnnConfig& config);
   const TextRnn& body() const { return body_; }
-  Json config() const { return text_rnn_json(body_.config()); }
+  Json config() const;
 
   Tensor logits(const nn::Sequences& texts) const;  // [B, T] with lengths -> [B, labels]
   ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {

@@ -59,6 +59,8 @@ std::vector<Start> starts() {
       {"RobertaFrom", masked, {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Classify", "classify", {}, masked, "--from", kBert},
       {"ClassifyScratch", "classify", Words{"--preset", "tiny"} + kBert},
+      {"ClassifyRnn", "classify", kTextRnn + Words{"--cell", "gru"}},
+      {"ClassifyFromRnn", "classify", {}, language, "--from", kTextRnn},
       {"Regression", "classify", {"--regression"}, masked, "--from", kBert},
       {"Tag", "tag", {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Answer", "answer", {}, masked, "--from", kBert},
