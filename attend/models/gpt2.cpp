@@ -9,6 +9,8 @@
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/nn/causal_batch.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
 
@@ -209,6 +211,28 @@ Json GPT2LanguageModel::config() const {
   GPT2Config config = body_.config();
   config.labels.clear();
   return gpt2_json(config);
+}
+
+LanguageModel::Facts GPT2LanguageModel::facts() const {
+  const GPT2Config& config = body_.config();
+  return {.vocabulary = config.vocabulary,
+          .max_length = config.max_length,
+          .width = config.width,
+          .layers = config.layers,
+          .hidden = config.hidden_width(),
+          .heads = config.heads,
+          .start = config.start,
+          .end = config.end,
+          .row_bytes = config.max_length * config.layers * config.width * 2 * 4};
+}
+
+std::unique_ptr<nn::StepModel> GPT2LanguageModel::start(Pass& pass, const Tensor& prompts, std::int64_t group,
+                                                        std::int64_t tokens) const {
+  return std::make_unique<nn::CausalDecoder>(body_, pass, prompts, group, tokens);
+}
+
+std::unique_ptr<nn::BatchModel> GPT2LanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t room) const {
+  return std::make_unique<nn::CausalBatch>(body_, backend, rows, room);
 }
 
 std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,

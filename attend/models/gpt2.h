@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/language_model.h"
 #include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
@@ -141,17 +143,23 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 inline constexpr const char* kGPT2Prefix = "transformer";
 
 // The body and its output layer, which predicts the next token at every position.
-class GPT2LanguageModel {
+class GPT2LanguageModel : public LanguageModel {
  public:
   explicit GPT2LanguageModel(const GPT2Config& config) : body_(config) {}
   const GPT2& body() const { return body_; }
-  Json config() const;
 
-  Tensor logits(const nn::Sequences& texts) const { return body_.logits(body_.states(texts)); }
-  // labels are i32 like the ids: the next token of each position (next_tokens()); -100 is ignored.
-  ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {
+  Facts facts() const override;
+  Json config() const override;
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
+  Tensor states(const nn::Sequences& texts) const override { return body_.states(texts); }
+  Tensor logits(const nn::Sequences& texts) const override { return body_.logits(body_.states(texts)); }
+  // The labels of a text are its next_tokens().
+  ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const override {
     return body_.loss(body_.states(texts), labels);
   }
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& prompts, std::int64_t group,
+                                       std::int64_t tokens) const override;
+  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const override;
   template <class Visitor>
   void visit(Visitor&& v) {
     v(kGPT2Prefix, body_);

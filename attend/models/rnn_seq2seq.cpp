@@ -7,6 +7,7 @@
 #include "attend/base/fields.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
+#include "attend/models/rnn_cell.h"
 #include "attend/models/rnn_decoder.h"
 #include "attend/ops/additive_attention.h"
 #include "attend/ops/arithmetic.h"
@@ -16,12 +17,6 @@ namespace attend::models {
 namespace {
 
 constexpr const char* kRnnName = "rnn";
-
-RnnKind kind_named(const std::string& name, std::string_view what = kRnnName) {
-  if (name == "gru") return RnnKind::gru;
-  if (name == "lstm") return RnnKind::lstm;
-  fail("{}: unknown cell '{}'; there are gru and lstm", what, name);
-}
 
 // Repeats [B, C] to [B, count, C]. Adding zeros does it, because the gradient is then one sum over all copies.
 Tensor repeated(const Tensor& x, std::int64_t count) {
@@ -44,15 +39,15 @@ void check_config(const RnnConfig& config, std::string_view what) {
   const std::int64_t gates = 4 * config.hidden;
   check_size(what, config.vocabulary * config.width + config.layers * 2 * gates * 3 * config.hidden +
                        gates * (config.width + 3 * config.hidden));
-  kind_named(config.cell, what);
+  rnn_cell(config.cell, what);
 }
 
 RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
     : attention_(config.attention),
-      lstm_(kind_named(config.cell) == RnnKind::lstm),
+      lstm_(rnn_cell(config.cell, kRnnName) == RnnKind::lstm),
       dropout_(config.dropout),
-      rnn_(kind_named(config.cell), config.width, config.hidden),
-      context_gates_{{gates_of(kind_named(config.cell)) * config.hidden, 2 * config.hidden},
+      rnn_(rnn_cell(config.cell, kRnnName), config.width, config.hidden),
+      context_gates_{{gates_of(rnn_cell(config.cell, kRnnName)) * config.hidden, 2 * config.hidden},
                      nn::Init::xavier(2 * config.hidden, config.hidden),
                      nn::Role::weight},
       initial_hidden_(2 * config.hidden, config.hidden),
@@ -140,7 +135,7 @@ Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State
 RnnSeq2Seq::RnnSeq2Seq(const RnnConfig& config)
     : config_((check_config(config, kRnnName), config)),
       embedding_(config.vocabulary, config.width),
-      encoder_({kind_named(config.cell), config.width, config.hidden, config.layers, config.dropout}),
+      encoder_({rnn_cell(config.cell, kRnnName), config.width, config.hidden, config.layers, config.dropout}),
       decoder_(config) {}
 
 Json RnnSeq2Seq::config() const {

@@ -5,7 +5,8 @@
 //   source [B, S] -> embed [B, S, W] -> bidirectional encoder [B, S, 2·H]
 //   target [B, T] -> embed [B, T, W] -> decoder, which attends to the source -> readouts [B, T, W] -> logits [B, T, V]
 //
-// W is the width of an embedding, H that of a recurrent state; G·H are its gates: 3·H for a GRU, 4·H for an LSTM.
+// W is the width of an embedding, H that of a recurrent state; G·H are its gates: H for a tanh cell, 3·H for a GRU,
+// 4·H for an LSTM.
 //
 // Differences from the papers: both sides and the output layer share one vocabulary. The readout is a tanh layer of
 // embedding width instead of maxout. The decoder starts from the last states of both directions.
@@ -38,7 +39,7 @@ struct RnnConfig {
     v("hidden", hidden, "Width of the recurrent state, per direction.");
     v("layers", layers, "Number of encoder layers; the decoder has one.");
     v("dropout", dropout, "Dropout.");
-    v("cell", cell, "Recurrent cell: gru or lstm.");
+    v("cell", cell, "Recurrent cell: tanh, gru or lstm.");
     v("attention", attention, "Attend to every source state instead of one summary vector.");
     v("max_length", max_length, "Maximum sentence length, in tokens.");
   }

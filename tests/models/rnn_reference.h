@@ -1,4 +1,4 @@
-// The recurrent encoder-decoder in double, one sentence at a time and loop by loop: what RnnSeq2Seq must compute.
+// The recurrent networks in double, one sentence at a time and loop by loop: what RnnSeq2Seq and TextRnn must compute.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,24 @@ class RnnReference {
     return output;
   }
 
+  // The states of the last layer of a TextRnn (text_rnn.h), one for each token. Width and hidden are the same there.
+  std::vector<Vector> read_text(const std::vector<std::int32_t>& ids) const {
+    std::vector<Vector> states;
+    for (std::int32_t id : ids) states.push_back(embed(id));
+    for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+      const std::string suffix = "_l" + std::to_string(layer);
+      State state{Vector(hidden(), 0), Vector(hidden(), 0)};
+      for (Vector& at : states) {
+        state =
+            step("rnn.", suffix, sum(times("rnn.weight_ih" + suffix, at), weights.at("rnn.bias_ih" + suffix)), state);
+        at = state.hidden;
+      }
+    }
+    return states;
+  }
+  Vector logits_of(const Vector& state) const { return times("embedding.weight", state); }
+  Vector label_scores(const Vector& state) const { return affine("score", state, false); }
+
   std::map<std::string, Vector> weights;
 
  private:
@@ -96,7 +114,9 @@ class RnnReference {
     const Vector h = sum(times(prefix + "weight_hh" + suffix, before.hidden), weights.at(prefix + "bias_hh" + suffix));
     State after = before;
     for (std::size_t i = 0; i < n; ++i) {
-      if (config_.cell == "gru") {
+      if (config_.cell == "tanh") {
+        after.hidden[i] = std::tanh(x[i] + h[i]);
+      } else if (config_.cell == "gru") {
         const double r = sigmoid(x[i] + h[i]), z = sigmoid(x[n + i] + h[n + i]);
         const double candidate = std::tanh(x[2 * n + i] + r * h[2 * n + i]);
         after.hidden[i] = (1 - z) * candidate + z * before.hidden[i];

@@ -6,40 +6,15 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/cli/commands/experiment_networks.h"
+#include "attend/cli/commands/experiment_output.h"
 #include "attend/cli/support/command.h"
-#include "attend/cli/support/command_files.h"
-#include "attend/cli/support/figure_flags.h"
 #include "attend/experiments/position_checks.h"
 #include "attend/experiments/scaling.h"
 
 namespace attend::cli {
 
 namespace {
-
-// What every experiment writes.
-struct ExperimentOutput {
-  std::string svg, png;
-  bool json = false;
-  FigureFlags figure = {};
-};
-
-void list_output_flags(Flags& flags, ExperimentOutput& output) {
-  flags.add("--svg", output.svg, "Write the figure as SVG.");
-  flags.add("--png", output.png, "Write the figure as PNG.");
-  flags.add("--json", output.json, "Print one JSON object.");
-  add_figure_flags(flags, output.figure);
-}
-
-OutputFiles opened(const ExperimentOutput& output, const Streams& streams) {
-  return OutputFiles(
-      command_files(streams, {.outputs = {{"--svg", output.svg}, {"--png", output.png}}, .reads_lines = false}));
-}
-
-void write_figure_files(const ExperimentOutput& output, OutputFiles& files, const view::Figure& figure) {
-  if (!output.svg.empty()) files.write(output.svg, svg_of(figure, output.figure));
-  if (!output.png.empty()) files.write(output.png, png_of(figure, output.figure));
-  files.commit();
-}
 
 struct ScalingFlags {
   experiments::ScalingOptions options = {};
@@ -116,7 +91,12 @@ void add_experiment_command(Flags& program, const Streams& streams) {
   Flags group =
       program.command_group({.name = "experiment", .help = "Run the experiments behind the formulas.", .examples = R"(
   attend experiment scaling # why attention divides by √d
-  attend experiment positions # what a position encoding should be, checked for five of them)"});
+  attend experiment positions # what a position encoding should be, checked for five of them
+  attend experiment reach # which input reaches which output: MLP, convolution, RNN, self-attention
+  attend experiment layers # complexity, sequential steps and path length of a layer, with measured times
+  attend experiment gradients # vanishing gradients of tanh, GRU and LSTM, and self-attention
+  attend experiment recall # RNNs forget a name that was said early, attention does not
+  attend experiment speed # are Transformers faster or slower than LSTMs?)"});
   add_command<ScalingFlags>(
       group, streams,
       {.name = "scaling", .help = "Entropy and gradient of the softmax over d, with and without √d.", .examples = R"(
@@ -144,6 +124,7 @@ void add_experiment_command(Flags& program, const Streams& streams) {
         list_output_flags(flags, options.output);
       },
       run_positions_command);
+  add_network_experiments(group, streams);
 }
 
 }  // namespace attend::cli

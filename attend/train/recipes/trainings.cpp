@@ -11,7 +11,7 @@ std::span<const TrainedTask> trained_tasks() {
        translation_training},
       {"language-model",
        "generate --model {model}",
-       "Generate text (GPT-2).",
+       "Generate text (GPT-2, RNN).",
        {"text", "valid_text", "out"},
        language_training},
       {"masked-lm",

@@ -23,6 +23,7 @@ inline const Words kTransformer = {"--width",      "16", "--heads",           "2
                                    "--max-length", "32", "--vocabulary-size", "280"};
 inline const Words kRnn = {"--width", "16", "--hidden", "16", "--max-length", "32", "--vocabulary-size", "280"};
 inline const Words kGpt = {"--width", "16", "--layers", "1", "--heads", "2"};
+inline const Words kTextRnn = {"--model", "rnn", "--width", "16", "--layers", "2"};
 inline const Words kBert = {"--width", "16", "--layers", "1", "--heads", "2", "--max-length", "48"};
 inline const Words kVit = {"--width", "16", "--layers", "1", "--heads", "2", "--patch-size", "8"};
 inline const Words kResnet = {"--model", "resnet", "--config",

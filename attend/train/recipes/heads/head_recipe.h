@@ -18,7 +18,7 @@ struct HeadRecipe : RunSettings {
   std::string task = "classify";
   std::string from;
   // Of a model from scratch. 0: as the preset says.
-  std::string model = "bert", preset = "mini", tokenizer;
+  std::string model = "bert", preset = "mini", cell = "lstm", tokenizer;
   std::int64_t vocabulary_size = 8192, width = 0, layers = 0, heads = 0, hidden = 0;
   std::string train, valid, test;
   HeldOutSettings held_out = {};
@@ -44,14 +44,15 @@ struct HeadRecipe : RunSettings {
     v("from", from,
       "Model folder to fine-tune, from the Hugging Face hub or from attend train. Without it a new model is trained "
       "from scratch, by default for 10 epochs with a learning rate of 0.0005.");
-    v("model", model, "Architecture of a model from scratch: bert.");
+    v("model", model, "Architecture of a model from scratch: bert or rnn.");
+    v("cell", cell, "With --model rnn: recurrent cell, tanh, gru or lstm.");
     v("preset", preset,
       "Size of a model from scratch: tiny (2 layers, width 128), mini (4, 256), small (4, 512), medium (8, 512) or "
       "base (12, 768).");
     v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training texts.");
     v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer.");
-    v("width", width, "Model width; 0 uses the preset.");
-    v("layers", layers, "Number of layers; 0 uses the preset.");
+    v("width", width, "Model width; 0 uses the preset, 128 for an rnn.");
+    v("layers", layers, "Number of layers; 0 uses the preset, 1 for an rnn.");
     v("heads", heads, "Attention heads; must divide the width. 0 means one per 64 columns.");
     v("hidden", hidden, "Width of the feed-forward layers; 0 means 4 x width.");
     v("train", train, "Labelled training data: csv, tsv, jsonl, conll (--task tag) or SQuAD json (--task answer).");
@@ -74,9 +75,12 @@ struct HeadRecipe : RunSettings {
   }
 
   std::vector<UnusedSettings> unused() const {
-    if (from.empty()) return {};
-    return {
-        decided_by_folder({"model", "preset", "tokenizer", "vocabulary_size", "width", "layers", "heads", "hidden"})};
+    if (!from.empty())
+      return {
+          decided_by_folder({"model", "preset", "tokenizer", "vocabulary_size", "width", "layers", "heads", "hidden"}),
+          decided_by_folder({"cell"})};
+    if (model == "rnn") return {{{"preset", "heads", "hidden"}, "is for --model bert"}};
+    return {{{"cell"}, "is for --model rnn"}};
   }
 };
 

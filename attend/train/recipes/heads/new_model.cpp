@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/models/bert.h"
+#include "attend/models/text_rnn.h"
 #include "attend/train/recipes/start_folder.h"
 
 namespace attend::train {
@@ -55,8 +56,10 @@ std::string lines_of(const data::LabelledFile& file) {
   return lines;
 }
 
-Json bert_body(const HeadRecipe& recipe, const data::LabelledFile& training, const RunContext& run) {
-  models::BertConfig config = sizes_of(recipe, "training");
+// Puts the tokenizer into the run's folder and tells a config of it.
+template <class Config>
+void settle_tokens(const HeadRecipe& recipe, const data::LabelledFile& training, const RunContext& run,
+                   Config& config) {
   const std::filesystem::path folder = run.folder.prepared();
   if (recipe.tokenizer.empty())
     learn_tokenizer({.lines = lines_of(training),
@@ -69,7 +72,37 @@ Json bert_body(const HeadRecipe& recipe, const data::LabelledFile& training, con
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
   config.vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
   config.pad = special_tokens(tokenizer, recipe.out).pad;
+}
+
+Json bert_body(const HeadRecipe& recipe, const data::LabelledFile& training, const RunContext& run) {
+  models::BertConfig config = sizes_of(recipe, "training");
+  settle_tokens(recipe, training, run, config);
   return models::bert_json(config);
+}
+
+models::TextRnnConfig rnn_sizes(const HeadRecipe& recipe) {
+  models::TextRnnConfig config;
+  config.width = recipe.width > 0 ? recipe.width : 128;
+  if (recipe.layers > 0) config.layers = recipe.layers;
+  config.cell = recipe.cell;
+  config.max_length = recipe.max_length > 0 ? recipe.max_length : kLongest;
+  if (recipe.dropout >= 0) config.dropout = recipe.dropout;
+  return config;
+}
+
+void check_rnn(const HeadRecipe& recipe, std::string_view what) {
+  check(recipe.task == "classify" && !recipe.regression, "{}: an rnn from scratch learns labels (--task classify)",
+        what);
+  models::TextRnnConfig config = rnn_sizes(recipe);
+  config.vocabulary = 1;  // the tokenizer decides it
+  models::check_config(config, what);
+}
+
+Json rnn_body(const HeadRecipe& recipe, const data::LabelledFile& training, const RunContext& run) {
+  models::TextRnnConfig config = rnn_sizes(recipe);
+  settle_tokens(recipe, training, run, config);
+  config.start = config.pad;
+  return models::text_rnn_json(config);
 }
 
 // The architectures of 'model'.
@@ -78,9 +111,12 @@ struct Architecture {
   void (*check)(const HeadRecipe& recipe, std::string_view what);
   Json (*body)(const HeadRecipe& recipe, const data::LabelledFile& training, const RunContext& run);
 };
-const std::array kArchitectures = {Architecture{
-    "bert", [](const HeadRecipe& recipe, std::string_view what) { models::check_config(sizes_of(recipe, what), what); },
-    bert_body}};
+const std::array kArchitectures = {Architecture{"bert",
+                                                [](const HeadRecipe& recipe, std::string_view what) {
+                                                  models::check_config(sizes_of(recipe, what), what);
+                                                },
+                                                bert_body},
+                                   Architecture{"rnn", check_rnn, rnn_body}};
 
 const Architecture& architecture_of(const HeadRecipe& recipe, std::string_view what) {
   const auto* found = std::ranges::find(kArchitectures, recipe.model, &Architecture::name);

@@ -12,7 +12,7 @@
 
 namespace attend::train {
 
-LanguageTask::LanguageTask(const models::GPT2LanguageModel& model, Backend& backend, const data::TokenStream& training,
+LanguageTask::LanguageTask(const models::LanguageModel& model, Backend& backend, const data::TokenStream& training,
                            const data::TokenStream& validation, const LanguageTaskOptions& options)
     : model_(model),
       training_(training),

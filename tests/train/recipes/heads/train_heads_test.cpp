@@ -247,6 +247,34 @@ TEST_F(TrainHeads, LabelsAreLearnedFromScratch) {
   EXPECT_FALSE(read_json(path("from-new/recipe.json")).contains("preset"));
 }
 
+// A recurrent network reads the same files, each text padded to the longest.
+TEST_F(TrainHeads, AnRnnLearnsLabelsFromScratch) {
+  const auto args = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",  "--task", "classify", "--model", "rnn",
+                                      "--cell", "gru",    "--width",  "32"};
+    words.insert(words.end(), {"--train", path("train.tsv"), "--valid", path("valid.tsv"), "--out", path("rnn")});
+    words.insert(words.end(), {"--batch", "16", "--learning-rate", "0.01", "--threads", "1", "--dropout", "0"});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Outcome made = run_attend(args({"--steps", steps_to_learn(150)}));
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_GT(last_validation("rnn")["accuracy"].get<double>(), kLearns ? 0.9 : -1);
+  EXPECT_EQ(read_json(path("rnn/config.json"))["architectures"][0], "TextRnnForSequenceClassification");
+  // A text gets the same scores alone and beside a longer one.
+  const Outcome together =
+      run_attend({"classify", "--model", path("rnn"), "--json"}, "one two three\n\none two three one two three one\n");
+  const Outcome alone = run_attend({"classify", "--model", path("rnn"), "--json"}, "one two three\n");
+  ASSERT_EQ(together.code, 0) << together.err;
+  EXPECT_EQ(together.out.substr(0, alone.out.size()), alone.out);
+  const Outcome judged = run_attend({"evaluate", "--model", path("rnn"), path("valid.tsv")});
+  EXPECT_EQ(judged.code, 0) << judged.err;
+  expect_error(args({"--heads", "2"}), "'heads' is for --model bert");
+  expect_error(args({"--cell", "elman"}), "unknown cell 'elman'");
+  expect_error(args({"--task", "tag"}), "--task classify");
+  expect_error(args({"--regression"}), "--task classify");
+}
+
 TEST_F(TrainHeads, TagsAndAnswersStartFromScratchToo) {
   for (const auto& [task, kind] : {std::pair<std::string, std::string>{"tag", ".conll"}, {"answer", ".jsonl"}}) {
     const Outcome made = run_attend(from_scratch(folder_, task, kind, {"--steps", "3"}));
