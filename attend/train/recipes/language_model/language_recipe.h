@@ -28,6 +28,7 @@ struct LanguageRecipe : RunSettings {
   bool lines = false;
   std::string prompt_end;
   models::WindowSettings window = {};
+  std::string positions = "learned";
 
   LanguageRecipe() {
     schedule = "cosine", learning_rate = 1e-3f, warmup = 100, steps = 5000;
@@ -55,12 +56,18 @@ struct LanguageRecipe : RunSettings {
     v("prompt_end", prompt_end,
       "With --lines: compute no loss on a line up to and including the last occurrence of this token.");
     window.visit(v);
+    v("positions", positions,
+      "Position encoding: learned, sinusoidal, rotary, relative (a bias by distance, as T5 has) or none.");
     visit_run(v);
   }
 
+  // A setting newer than many runs, which are resumed all the same.
+  void leave_out_of(Json& json) const {
+    if (positions == "learned") json.erase("positions");
+  }
   std::vector<UnusedSettings> unused() const {
     if (from.empty()) return {};
-    return {decided_by_folder({"width", "layers", "heads", "vocabulary_size"})};
+    return {decided_by_folder({"width", "layers", "heads", "vocabulary_size", "positions"})};
   }
 };
 
