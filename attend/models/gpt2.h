@@ -19,13 +19,16 @@
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
 #include "attend/models/language_model.h"
+#include "attend/models/position_settings.h"
 #include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
+#include "attend/nn/fixed_table.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/memory_decoder.h"
 #include "attend/nn/parameters.h"
+#include "attend/nn/relative_positions.h"
 #include "attend/nn/residual.h"
 #include "attend/nn/sequences.h"
 #include "attend/ops/softmax.h"
@@ -41,6 +44,7 @@ struct GPT2Config {
   float norm_eps = 1e-5f, init_deviation = 0.02f;
   std::int64_t start = 50256, end = 50256, pad = -1;  // token ids; -1 means none
   WindowSettings window = {};
+  std::string positions = "learned";  // or another of position_settings.h, which Hugging Face's GPT-2 has not
 
   std::vector<std::string> labels = {};             // names of a classifier's classes; empty for a language model
   ProblemType problem = ProblemType::single_label;  // what a classifier's logits mean
@@ -67,6 +71,7 @@ struct GPT2Config {
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
     window.visit(v);
+    v("positions", positions, "learned, sinusoidal, rotary, relative or none");
   }
 };
 
@@ -85,7 +90,7 @@ class GPT2Block {
  public:
   GPT2Block(const GPT2Config& config, std::int64_t index);
   void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
-                  const nn::LayerCache& cache) const;
+                  const nn::LayerCache& cache, const nn::Rotation& rotation) const;
   Tensor keys_values(const Tensor& memory) const { return cross_attention_->keys_values(memory); }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -129,12 +134,21 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("wte", tokens_), v("wpe", positions_), v("h", blocks_), v("ln_f", norm_);
+    v("wte", tokens_);
+    if (kind_ == Positions::learned) v("wpe", positions_);
+    if (kind_ == Positions::relative) v("relative_bias", relative_bias_);
+    v("h", blocks_), v("ln_f", norm_);
   }
 
  private:
+  AttentionMask mask_of(const nn::Sequences& texts, const Tensor& embedded, const nn::ForwardOptions& reading) const;
+
   GPT2Config config_;
+  Positions kind_;
   nn::Embedding tokens_, positions_;
+  nn::FixedTable<float> sinusoids_;  // [max_length, C]
+  nn::Rotary rotary_;
+  nn::RelativeBias relative_bias_;
   std::vector<GPT2Block> blocks_;
   nn::LayerNorm norm_;
 };

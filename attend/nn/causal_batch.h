@@ -32,7 +32,9 @@ class CausalBatch : public BatchModel {
   std::int64_t capacity() const { return whole_capacity(caches_, room_); }
   // How many rows a step computes: up to the last one with a text, rounded up so that few different steps exist.
   std::size_t rows_in_use() const;
-  Tensor read_prompts(std::span<const Prompt> prompts);  // -> logits [prompts, V]
+  // Both return logits [prompts, V]; the second reads prompts one by one if the model takes no packed texts.
+  Tensor read_prompts(std::span<const Prompt> prompts);
+  Tensor read_each(std::span<const Prompt> prompts);
   std::vector<Tensor> send(std::span<const std::vector<std::int32_t>* const> lists);
 
   const CausalModel& model_;

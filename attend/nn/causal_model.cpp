@@ -12,7 +12,7 @@ std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& siz
   std::vector<KvCache> caches;
   // Exact prompts must read keys and values as they were computed, which rounded caches do not keep.
   const bool rounded = sizes.rounded && !backend.exact_prompts();
-  const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype};
+  const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype, sizes.cleared};
   const std::vector<CacheRing> rings = cache_rings(sizes);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const auto layer = static_cast<std::size_t>(i);

@@ -37,6 +37,8 @@ class CausalModel {
     std::int64_t heads = 1;
     bool rounded = false;                       // weights are bf16 or int8, so bf16 is enough for keys and values
     std::vector<AttentionWindow> windows = {};  // per layer; empty if all layers attend to all positions
+    bool packed = true;                         // reads several packed texts at once; otherwise one padded text
+    bool cleared = false;                       // caches need zeros where nothing was written (CacheForm)
   };
   virtual Sizes sizes() const = 0;
   virtual Tensor states(const Sequences& texts, const ForwardOptions& reading) const = 0;  // ids -> [.., C]

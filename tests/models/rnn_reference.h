@@ -150,19 +150,34 @@ class RnnReference {
     return ends;
   }
 
-  // softmax over s of v · tanh(W state + U states[s]).
+  // How well the state fits one encoder state: v · tanh(W state + U one), or another score.
+  double energy(const Vector& state, const Vector& one) const {
+    const std::string& kind = config_.score.attention_score;
+    const bool projected = kind == "additive" || kind == "general";
+    Vector key(hidden(), 0);
+    if (projected && config_.score.attention_bias)
+      key = affine("decoder.attention.key", one, false);
+    else if (projected)
+      key = times("decoder.attention.key.weight", one);
+    else
+      for (std::size_t i = 0; i < key.size(); ++i) key[i] = one[i] + one[hidden() + i];
+    double sum = 0, states = 0, keys = 0;
+    const Vector query = kind == "additive" ? times("decoder.attention.query.weight", state) : state;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      states += state[i] * state[i], keys += key[i] * key[i];
+      sum += kind == "additive" ? weights.at("decoder.attention.score.weight")[i] * std::tanh(query[i] + key[i])
+                                : query[i] * key[i];
+    }
+    if (kind == "scaled-dot") return sum / std::sqrt(static_cast<double>(key.size()));
+    if (kind == "cosine") return 10 * weights.at("decoder.attention.score_scale")[0] * sum / std::sqrt(states * keys);
+    return sum;
+  }
+
+  // The softmax of these scores.
   Vector look(const Vector& state, const std::vector<Vector>& states) const {
-    const Vector query = times("decoder.attention.query.weight", state);
-    const Vector& score = weights.at("decoder.attention.score.weight");
     Vector result;
     double total = 0;
-    for (const Vector& one : states) {
-      const Vector key = affine("decoder.attention.key", one, false);
-      double energy = 0;
-      for (std::size_t i = 0; i < key.size(); ++i) energy += score[i] * std::tanh(query[i] + key[i]);
-      result.push_back(std::exp(energy));
-      total += result.back();
-    }
+    for (const Vector& one : states) total += result.emplace_back(std::exp(energy(state, one)));
     for (double& weight : result) weight /= total;
     return result;
   }

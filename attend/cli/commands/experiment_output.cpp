@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/base/progress.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/flags.h"
@@ -95,6 +97,18 @@ void write_results(const ExperimentOutput& output, OutputFiles& files, const Str
     streams.out << table_json(table) << '\n';
   else
     streams.out << title << "\n\n" << table_text(table);
+}
+
+void list_training_flags(Flags& flags, TrainingFlags& training) {
+  flags.add("--seed", training.seed, "Random seed.");
+  flags.add("--device", training.device, "Device: cpu, cuda or cuda:N.");
+  flags.add("--threads", training.threads, "CPU threads; 0 means one per core.").between(0, 1024);
+}
+
+std::function<void(std::int64_t)> step_report(const Streams& streams, std::int64_t total) {
+  const auto progress = std::make_shared<Progress>(
+      streams.err, Progress::Options{.label = "training", .total = total, .terminal = streams.err_terminal});
+  return [progress](std::int64_t done) { progress->update(done); };
 }
 
 }  // namespace attend::cli

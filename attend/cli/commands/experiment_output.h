@@ -1,6 +1,8 @@
 // What every experiment writes: a figure as SVG or PNG, and its results as a table, CSV or JSON.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,5 +37,15 @@ std::string table_json(const ResultTable& table);  // a list of objects, by colu
 // Writes the figure and the CSV file, and prints the table under its title, or JSON alone.
 void write_results(const ExperimentOutput& output, OutputFiles& files, const Streams& streams,
                    const view::Figure& figure, const std::string& title, const ResultTable& table);
+
+// Flags of experiments that train: where, and from which random numbers.
+struct TrainingFlags {
+  std::string device = "cpu";
+  int threads = 0;
+  std::uint64_t seed = 1;
+};
+void list_training_flags(Flags& flags, TrainingFlags& training);
+// A function that reports steps of `total` as progress on the error stream.
+std::function<void(std::int64_t)> step_report(const Streams& streams, std::int64_t total);
 
 }  // namespace attend::cli

@@ -28,6 +28,11 @@ Anatomy anatomy_in(const models::LanguageModel& model) {
   return {.family = "rnn", .width = model.facts().width};
 }
 
+bool has_position_table(const models::LanguageModel& model) {
+  const Json config = model.config();
+  return config["model_type"] == "gpt2" && models::gpt2_config(config, "gpt2").positions == "learned";
+}
+
 }  // namespace
 
 LanguageInspector::LanguageInspector(const std::filesystem::path& folder, Backend& backend, DType dtype)
@@ -40,7 +45,7 @@ LanguageInspector::LanguageInspector(const std::filesystem::path& folder, Backen
            .vocabulary = config.vocabulary,
            .parameters = generator_.parameters().count(),
            .max_tokens = config.max_length - 1,
-           .positions = anatomy_.has_layers() ? "learned" : "",
+           .positions = has_position_table(generator_.model()) ? "learned" : "",
            .example = config.vocabulary < 512 ? "The king is" : "The animal did not cross the street because"};
 }
 
@@ -75,6 +80,7 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
   const std::vector<std::size_t> kept = kept_tokens(count, options.ablation.masked);
   WeightEdits edits(generator_.parameters(), options.ablation, anatomy_);
   if (anatomy_.has_layers() && (kept.size() < count || !options.ablation.positions)) {
+    check(!card_.positions.empty(), "this model has no table of positions, so tokens cannot be taken away or moved");
     // The tokens that are left stand where they stood, or all at place 0.
     std::vector<std::int64_t> rows;
     for (std::size_t i = 0; i < static_cast<std::size_t>(generator_.model().facts().max_length); ++i) {
@@ -183,7 +189,7 @@ Output LanguageInspector::output(const TraceRequest& request) {
 }
 
 PositionTable LanguageInspector::positions(std::int64_t rows) const {
-  check(anatomy_.has_layers(), "a recurrent network has no positions");
+  if (card_.positions.empty()) return {};
   PositionTable table{static_cast<std::size_t>(anatomy_.width)};
   table.values = generator_.parameters().read(find_entry(generator_.parameters(), kPositions));
   const std::size_t size = static_cast<std::size_t>(rows) * table.width;

@@ -48,6 +48,7 @@ Json to_json(const Recipe& recipe) {
   if constexpr (requires { recipe.leave_out_of(json); }) recipe.leave_out_of(json);
   if constexpr (requires { recipe.window.leave_out_of(json); }) recipe.window.leave_out_of(json);
   if constexpr (requires { recipe.held_out.leave_out_of(json); }) recipe.held_out.leave_out_of(json);
+  if constexpr (requires { recipe.leave_out_of(json); }) recipe.leave_out_of(json);
   return json;
 }
 

@@ -34,6 +34,7 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
         "{}: 'vocabulary_size' must be 0 (bytes) or at least 258, not {}", what, recipe.vocabulary_size);
   check(recipe.lines || recipe.prompt_end.empty(), "{}: 'prompt_end' is of lines, and needs 'lines'", what);
   if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::AttentionDirection::causal);
+  models::positions_named(recipe.positions, what);
   const bool left = !recipe.from.empty() && recipe.dropout == kAsFolderSays;
   check(left || (recipe.dropout >= 0 && recipe.dropout < 1), "{}: 'dropout' must be in [0, 1), not {}", what,
         recipe.dropout);
@@ -80,7 +81,8 @@ std::unique_ptr<models::LanguageModel> new_model(const LanguageRecipe& recipe, s
                                                                         .dropout = recipe.dropout,
                                                                         .start = end,
                                                                         .end = end,
-                                                                        .window = recipe.window});
+                                                                        .window = recipe.window,
+                                                                        .positions = recipe.positions});
 }
 
 }  // namespace attend::train

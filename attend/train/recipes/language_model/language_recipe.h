@@ -31,6 +31,7 @@ struct LanguageRecipe : RunSettings {
   bool lines = false;
   std::string prompt_end;
   models::WindowSettings window = {};
+  std::string positions = "learned";
 
   LanguageRecipe() {
     schedule = "cosine", learning_rate = 1e-3f, warmup = 100, steps = 5000;
@@ -60,19 +61,23 @@ struct LanguageRecipe : RunSettings {
     v("prompt_end", prompt_end,
       "With --lines: compute no loss on a line up to and including the last occurrence of this token.");
     window.visit(v);
+    v("positions", positions,
+      "Position encoding: learned, sinusoidal, rotary, relative (a bias by distance, as T5 has) or none.");
     visit_run(v);
   }
 
   std::vector<UnusedSettings> unused() const {
     if (!from.empty())
-      return {decided_by_folder({"width", "layers", "heads", "vocabulary_size"}), decided_by_folder({"model", "cell"})};
-    if (recurrent()) return {{{"heads", "attention_window", "global_tokens"}, "is for --model gpt2"}};
+      return {decided_by_folder({"width", "layers", "heads", "vocabulary_size", "positions"}),
+              decided_by_folder({"model", "cell"})};
+    if (recurrent()) return {{{"heads", "attention_window", "global_tokens", "positions"}, "is for --model gpt2"}};
     return {{{"cell"}, "is for --model rnn"}};
   }
   bool recurrent() const { return model == "rnn"; }
-  // A setting newer than many runs, which are resumed all the same.
+  // Settings newer than many runs, which are resumed all the same.
   void leave_out_of(Json& json) const {
     if (!recurrent()) json.erase("model");
+    if (positions == "learned") json.erase("positions");
   }
 };
 
