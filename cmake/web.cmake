@@ -70,7 +70,7 @@ if(TARGET attend_look)
   target_sources(attend_look PRIVATE ${web_content})
   # The page in a real browser; skipped where there is no Chromium, and in builds too slow to wait for.
   if(NOT CMAKE_CROSSCOMPILING AND NOT ATTEND_SANITIZE)
-    foreach(page look image drawing reading teach sight)
+    foreach(page look image drawing reading teach sight course)
       add_test(NAME web.${page} COMMAND python3 tests/web/${page}_test.py $<TARGET_FILE:attend>
                WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
       set_tests_properties(web.${page} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)

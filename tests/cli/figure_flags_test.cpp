@@ -29,13 +29,22 @@ class FigureFlags : public ::testing::Test {
 };
 
 TEST_F(FigureFlags, EveryViewOfAText) {
-  for (const char* view : {"map", "heads", "words", "generate", "positions"}) {
+  for (const char* view : {"map", "heads", "words", "all-heads", "generate", "positions"}) {
     const std::string path = file(std::string(view) + ".svg");
     EXPECT_EQ(draw({"--view", view, "--svg", path, "--title", "A whole title"}).code, 0) << view;
     EXPECT_NE(read_file(path).find("A whole title"), std::string::npos) << view;
   }
   EXPECT_NE(draw({"--view", "rollout", "--svg", file("x.svg")}).code, 0);
   EXPECT_NE(draw({"--view", "words", "--layer", "9", "--svg", file("x.svg")}).code, 0);
+}
+
+TEST_F(FigureFlags, OneWord) {
+  ASSERT_EQ(draw({"--view", "all-heads", "--svg", file("all.svg")}).code, 0);
+  ASSERT_EQ(draw({"--view", "all-heads", "--word", "8", "--svg", file("one.svg")}).code, 0);
+  EXPECT_LT(read_file(file("one.svg")).size(), read_file(file("all.svg")).size());
+  const test::Outcome none = draw({"--view", "all-heads", "--word", "cat", "--svg", file("x.svg")});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("there is no token 'cat' here"), std::string::npos);
 }
 
 TEST_F(FigureFlags, SizeThemeAndPalette) {

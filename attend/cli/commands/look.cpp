@@ -62,18 +62,24 @@ void list_look_flags(Flags& flags, LookOptions& options) {
       .group("Output");
   flags.add("--svg", options.svg_file, "Write a figure of the attention weights as SVG.");
   flags.add("--png", options.png_file, "Write a figure of the attention weights as PNG.");
-  flags.add("--view", options.view, "Text: figure for --svg and --png; words draws attention between the words.")
-      .one_of({"map", "heads", "words", "generate", "positions"})
+  flags
+      .add("--view", options.view,
+           "Text: figure for --svg and --png; words draws one head between the words, all-heads a "
+           "layer's heads in colours.")
+      .one_of(look::text_views())
       .group("Figure");
-  flags.add("--stack", options.stack, "--view words, heads: attention of this stack. By default cross-attention.")
+  flags
+      .add("--stack", options.stack,
+           "--view words, heads, all-heads: attention of this stack. By default cross-attention.")
       .one_of({"encoder", "decoder"})
       .group("Figure");
-  flags.add("--layer", options.layer, "--view words, heads: layer, from 1; 0 chooses the clearest head.")
+  flags.add("--layer", options.layer, "--view words, heads, all-heads: layer, from 1; 0 chooses the clearest head.")
       .between(0, 1000)
       .group("Figure");
   flags.add("--head", options.head, "--view words, heads: head, from 1; 0 chooses the clearest.")
       .between(0, 1000)
       .group("Figure");
+  flags.add("--word", options.word, "--view words, all-heads: draw the weights of this token alone.").group("Figure");
   add_figure_flags(flags, options.figure);
   add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
@@ -121,9 +127,12 @@ void write_files(const LookOptions& options, const look::ShownModel& shown, look
     check(!options.text.empty(), "look: this model reads text: give --text, not --image");
     if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
     return write_figure(options, outputs, [&] {
-      return look::text_page(
-          *shown.text(), options.text,
-          {.view = options.view, .layer = options.layer - 1, .head = options.head - 1, .stack = options.stack});
+      return look::text_page(*shown.text(), options.text,
+                             {.view = options.view,
+                              .layer = options.layer - 1,
+                              .head = options.head - 1,
+                              .stack = options.stack,
+                              .word = options.word});
     });
   }
   check(!options.image.empty(), "look: this model reads images: give --image, not --text");

@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/look/inspect/head_roles.h"
 #include "attend/view/heads_figure.h"
+#include "attend/view/text_width.h"
 #include "attend/view/words_figure.h"
 
 namespace attend::look {
@@ -112,9 +113,52 @@ view::Figure map_figure(Inspector& inspector, const Inspection& seen, const std:
                             {.title = title, .main = rows.size() - 1, .words = sides.rows, .onto = sides.columns});
 }
 
+// Which of these tokens a person means.
+std::ptrdiff_t token_named(const std::vector<std::string>& tokens, const std::string& word) {
+  if (word.empty()) return -1;
+  std::string all;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string shown = view::printable(tokens[i]);
+    const std::size_t begin = std::min(shown.find_first_not_of(' '), shown.size());
+    if (shown.substr(begin) == word) return static_cast<std::ptrdiff_t>(i);
+    all += (i ? ", " : "") + shown.substr(begin);
+  }
+  fail("look: there is no token '{}' here; the tokens are {}", word, all);
+}
+
+struct DrawnHead {
+  Chosen chosen;
+  const std::vector<HeadRole>& roles;  // of its layer
+  std::string title;
+};
+
+// One head, or all heads of its layer in colours.
+view::Figure between_words(Inspector& inspector, const Inspection& seen, const DrawnHead& drawn, const TextView& view) {
+  const SeenAttention& layer = seen.attention[drawn.chosen.layer];
+  const bool all = view.view == "all-heads" && view.head < 0, cross = layer.place.kind == "cross";
+  const Sides sides = sides_of(seen, layer, inspector.card().start);
+  const std::string which = all ? fmt::format("all {} heads", layer.heads)
+                                : fmt::format("head {}: {}", drawn.chosen.head + 1,
+                                              role_name(drawn.roles[static_cast<std::size_t>(drawn.chosen.head)]));
+  return view::words_figure({.title = drawn.title,
+                             .note = fmt::format("{} {}-attention, layer {}, {}", layer.place.stack, layer.place.kind,
+                                                 layer.place.layer + 1, which),
+                             .words = sides.rows,
+                             .onto = sides.columns,
+                             .words_name = cross ? "translation" : "attending",
+                             .onto_name = cross ? "source" : "attended",
+                             .weights = all ? std::span<const float>(layer.weights) : head_of(layer, drawn.chosen.head),
+                             .heads = all ? static_cast<std::size_t>(layer.heads) : 1,
+                             .word = token_named(sides.rows, view.word)});
+}
+
 }  // namespace
 
+std::vector<std::string> text_views() { return {"map", "heads", "words", "all-heads", "generate", "positions"}; }
+
 view::Figure text_page(Inspector& inspector, const std::string& text, const TextView& view) {
+  const std::vector<std::string> views = text_views();
+  check(std::ranges::count(views, view.view) > 0, "look: there is no view '{}' of a text", view.view);
   const Inspection seen = inspector.inspect(text);
   const std::string title = view.title.empty() ? title_of(inspector, text, seen) : view.title;
   if (view.view == "positions") {
@@ -136,21 +180,7 @@ view::Figure text_page(Inspector& inspector, const std::string& text, const Text
   const std::vector<std::vector<HeadRole>> roles = head_roles(seen, inspector.card().start);
   const Chosen chosen = chosen_head(seen, view, roles);
   if (view.view == "heads") return map_figure(inspector, seen, title, &chosen);
-  check(view.view == "words", "look: there is no view '{}' of a text; choose map, heads, words, generate or positions",
-        view.view);
-  const SeenAttention& layer = seen.attention[chosen.layer];
-  const HeadRole& role = roles[chosen.layer][static_cast<std::size_t>(chosen.head)];
-  const Sides sides = sides_of(seen, layer, inspector.card().start);
-  const bool cross = layer.place.kind == "cross";
-  return view::words_figure(
-      {.title = title,
-       .note = fmt::format("{} {}-attention, layer {}, head {}: {}", layer.place.stack, layer.place.kind,
-                           layer.place.layer + 1, chosen.head + 1, role_name(role)),
-       .words = sides.rows,
-       .onto = sides.columns,
-       .words_name = cross ? "translation" : "attending",
-       .onto_name = cross ? "source" : "attended",
-       .weights = head_of(layer, chosen.head)});
+  return between_words(inspector, seen, {chosen, roles[chosen.layer], title}, view);
 }
 
 }  // namespace attend::look

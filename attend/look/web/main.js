@@ -9,6 +9,7 @@ import { showSource } from "look/source";
 import { applyBareStop, canTour, showTour, startTour } from "look/tour";
 import { mapView } from "look/map";
 import { headsView } from "look/heads";
+import { allHeadsView } from "look/all_heads";
 import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
 import { answeredText, generateView, taggedText } from "look/generate";
@@ -46,6 +47,7 @@ const drawings = model.kind === "drawing" && {
 const views = drawings || images ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone || !model.attention.length ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
+  ...(!alone && model.attention.some(a => a.heads > 1) ? { "all-heads": ["All heads", allHeadsView] } : {}),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
   ...(model.positions ? { positions: ["Positions", positionsView] } : {}),
   ...(answers[0] ? { generate: [answers[0], generateView] } : {}),
@@ -132,13 +134,13 @@ function key(event) {
   if (event.key === "/") { event.preventDefault(); return $(images ? "choose" : "text")?.focus(); }
   if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
-  if (!here.length || !["heads", "steps", "map", "image", "windows", "objects", "sentence"].includes(state.view)) return;
+  if (!here.length || !["heads", "all-heads", "steps", "map", "image", "windows", "objects", "sentence"].includes(state.view)) return;
   const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
   if (side || up) {
     event.preventDefault();
     set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + up)),
           head: Math.max(state.view === "steps" || state.view === "map" ? 0 : -1, Math.min(Math.max(...here.map(a => a.heads)) - 1, state.head + side)) });
-  } else if (token) set(state.view === "image" ? { query: Math.max(-1, state.query + token) } : state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
+  } else if (token) set(state.view === "image" ? { query: Math.max(-1, state.query + token) } : ["heads", "all-heads"].includes(state.view) ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
 }
 
 function theme(name) {
