@@ -58,6 +58,26 @@ std::optional<double> number_of(const std::string& field) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+// "1.75*64" is that number 64 times.
+std::vector<std::string> repeated(const std::vector<std::string>& fields, const std::string& name) {
+  std::vector<std::string> all;
+  for (const std::string& field : fields) {
+    const std::size_t star = std::min(field.find('*'), field.size());
+    const std::string number = field.substr(0, star);
+    const std::optional<double> count = star < field.size() ? number_of(field.substr(star + 1)) : std::nullopt;
+    if (!count || !number_of(number)) {
+      all.push_back(field);
+      continue;
+    }
+    check(*count >= 1 && *count <= static_cast<double>(kMostMatrixNumbers) && *count == std::floor(*count),
+          "{}: '{}' repeats a number {} times", name, field, *count);
+    check(all.size() + static_cast<std::size_t>(*count) <= kMostMatrixNumbers, "{}: more than {} numbers", name,
+          kMostMatrixNumbers);
+    all.insert(all.end(), static_cast<std::size_t>(*count), number);
+  }
+  return all;
+}
+
 void add_number(NamedMatrix& matrix, double value, const std::string& name) {
   check(std::isfinite(value), "{}: number {} is {}; only finite numbers can be computed with", name,
         matrix.values.size() + 1, value);
@@ -96,7 +116,7 @@ NamedMatrix read_text(std::string_view text, const std::string& name) {
     const std::size_t end = std::min(text.find_first_of(";\n", at), text.size());
     const std::string_view row = stripped(text.substr(at, end - at));
     at = end + 1;
-    if (!row.empty() && row.front() != '#') add_row(matrix, fields_of(row), name);
+    if (!row.empty() && row.front() != '#') add_row(matrix, repeated(fields_of(row), name), name);
   }
   // A heading may also name the column of row names: "word,d1,d2".
   if (!matrix.row_names.empty() && matrix.column_names.size() == matrix.columns + 1)

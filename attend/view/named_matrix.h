@@ -1,5 +1,6 @@
 // A matrix with optional names of rows and columns, as a person writes one:
 //   "1 0; 0 1"                       rows end with ; or a new line, numbers are parted by spaces, tabs or commas
+//   "1.75*64"                        a number 64 times
 //   "student 1 0; painting 0 1"      a row may begin with its name
 //   "étudiant tableau; 1 0; 0 1"     a first row without numbers names the columns
 // and as NumPy saves one (.npy: floats or integers, one or two axes).

@@ -14,7 +14,7 @@ VIEWS = {
     "map": "view=map", "heads": "view=heads", "all-heads": "view=all-heads&off=1", "steps": "view=steps", "positions": "view=positions", "generate": "view=generate",
     "ablate": "view=ablate&heads=decoder+cross+0+0%3D0", "image": "model=vit-cifar10&view=image", "rollout": "model=vit-fashion-mnist&view=rollout",
     "objects": "model=detr-scenes&view=objects", "sentence": "model=flickr8k&view=sentence", "drawings": "model=sagan-cifar10&view=drawings",
-    "compare": "model=reverse-transformer&view=compare",
+    "compare": "model=reverse-transformer&view=compare", "numbers": "view=numbers&worked=dictionary&causal=1", "course": "view=course&course=5",
 }
 SIZES = ((1280, 800), (390, 844))
 MODELS = ("en-fr", "bert", "bert-sst2", "shakespeare", "vit-cifar10", "vit-fashion-mnist", "detr-scenes", "flickr8k", "sagan-cifar10")

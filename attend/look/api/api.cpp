@@ -17,6 +17,7 @@
 #include "attend/look/api/lessons.h"
 #include "attend/look/api/read_place.h"
 #include "attend/look/api/web_files.h"
+#include "attend/view/worked_json.h"
 
 namespace attend::look {
 
@@ -129,6 +130,25 @@ Json Api::exact(const Json& request) {
   return exact_by_length(inspector(), http::word(request, "language", ""), http::whole(request, "count", 300));
 }
 
+Json Api::worked(const Json& request) {
+  std::string q = http::word(request, "q", ""), k = http::word(request, "k", ""), v = http::word(request, "v", "");
+  if (const std::string example = http::word(request, "example", ""); !example.empty()) {
+    const view::WorkedExample& one = view::worked_example(example);
+    q = one.q, k = one.k, v = one.v;
+  }
+  for (const auto& [name, text] : {std::pair{"q", &q}, {"k", &k}, {"v", &v}})
+    check(!text->empty(), "{}: there are no numbers", name);
+  const std::string w = http::word(request, "w", ""), mask = http::word(request, "mask", "none");
+  const view::Score score = view::score_named(http::word(request, "score", "dot"));
+  check(mask == "none" || mask == "causal", "mask: none or causal, not '{}'", mask);
+  return view::page_json(view::work_attention(view::read_matrix(q, "q"), view::read_matrix(k, "k"),
+                                              view::read_matrix(v, "v"),
+                                              w.empty() ? view::NamedMatrix{} : view::read_matrix(w, "w"),
+                                              {.score = score,
+                                               .scaled = http::flag(request, "scaled", score == view::Score::dot),
+                                               .causal = mask == "causal"}));
+}
+
 Json Api::run(const Json& request) {
   constexpr std::size_t kNoImages = std::numeric_limits<std::size_t>::max();
   check(parts_.run != nullptr, "there is no run here, only a model");
@@ -191,6 +211,8 @@ void Api::add_questions() {
   question("states", "The encoder's states, also in another order of the tokens.",
            [this](const Json& body) { return dumped(states(body)); });
   question("exact", "The share of exact answers by length.", [this](const Json& body) { return dumped(exact(body)); });
+  question("worked", "Attention on given numbers, step by step.",
+           [](const Json& body) { return dumped(worked(body)); });
   question("run", "New lines of the log of a training run.", [this](const Json& body) { return dumped(run(body)); });
   routes_.add({.method = "POST", .path = path("image"), .summary = "Keeps an image (PNG, JPEG or WebP as the body)."},
               [this](const http::Request& request, const http::PathValues&) {

@@ -1,6 +1,7 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
 import { begin, exported, inspect, model, onChange, opening, readAddress, sentences, set, shelf, state, subject } from "look/state";
 import { h } from "look/draw";
+import { canCourse, courseView } from "look/course";
 import { compareView, comparable } from "look/compare";
 import { explain } from "look/glossary";
 import { hint } from "look/hints";
@@ -14,6 +15,7 @@ import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
 import { answeredText, generateView, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
+import { numbersView } from "look/numbers";
 import { runView } from "look/run";
 import { imageView } from "look/image_view";
 import { rolloutView } from "look/image_rollout";
@@ -44,7 +46,7 @@ const drawings = model.kind === "drawing" && {
   ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Attention", whereView], walk: ["Walk", walkView],
   ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
 };
-const views = drawings || images ? drawings || looks : {
+const views = { ...(drawings || images ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone || !model.attention.length ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
   ...(!alone && model.attention.some(a => a.heads > 1) ? { "all-heads": ["All heads", allHeadsView] } : {}),
@@ -52,8 +54,9 @@ const views = drawings || images ? drawings || looks : {
   ...(model.positions ? { positions: ["Positions", positionsView] } : {}),
   ...(answers[0] ? { generate: [answers[0], generateView] } : {}),
   ...(alone ? {} : { ablate: ["Ablate", ablateView] }),
+  ...(alone || exported ? {} : { numbers: ["Numbers", numbersView] }),
   ...(comparable() ? { compare: ["RNN or attention", compareView] } : {}),
-};
+}), ...(canCourse() ? { course: ["Course", courseView] } : {}) };
 const $ = id => document.getElementById(id);
 
 function fail(error) {
@@ -81,10 +84,11 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  $("form").hidden = images || drawings || open === "run";
-  $("images").hidden = !images || open === "run";
-  $("sentences").hidden = images || drawings || open === "run" || exported !== null || sentences.length < 2;
-  $("translation").hidden = drawings || open === "run";  // its inputs are those it was recorded with
+  const apart = ["run", "numbers", "course"].includes(open);  // of other inputs than the one above the views
+  $("form").hidden = images || drawings || apart;
+  $("images").hidden = !images || apart;
+  $("sentences").hidden = images || drawings || apart || exported !== null || sentences.length < 2;
+  $("translation").hidden = drawings || apart;
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
 
@@ -111,7 +115,9 @@ async function draw() {
       $("view").replaceChildren(view);
       explain(view), hint(document.body);
     }
-    showSentence(), showSource(), showTour(answered);
+    showSentence(), showSource();
+    await showTour(answered);
+    if (mine !== turn) return;
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
