@@ -25,7 +25,7 @@ struct NamedMatrix {
 inline constexpr std::size_t kMostMatrixNumbers = std::size_t{1} << 22;
 
 // Text or the bytes of a .npy file. Throws Error, naming what the matrix is called, when rows have different lengths, a
-// number is not finite, or there is none.
-NamedMatrix read_matrix(std::string_view bytes, const std::string& name);
+// number is not finite, or there is none, or there are more than `most`.
+NamedMatrix read_matrix(std::string_view bytes, const std::string& name, std::size_t most = kMostMatrixNumbers);
 
 }  // namespace attend::view

@@ -195,6 +195,11 @@ TEST(WorkedNumbers, AreThoseOfTheCommand) {
   EXPECT_EQ(refused({{"q", "1 2"}, {"k", "1 2"}}), "v: there are no numbers");
   EXPECT_NE(refused({{"q", "1 nan"}, {"k", "1 2"}, {"v", "1"}}).find("only finite numbers"), std::string::npos);
   EXPECT_NE(refused({{"q", "1*1e9"}, {"k", "1"}, {"v", "1"}}).find("repeats a number"), std::string::npos);
+  EXPECT_NE(refused({{"q", "1*9000 1*9000"}, {"k", "1"}, {"v", "1"}}).find("more than 16384 numbers"),
+            std::string::npos);
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "1;";
+  EXPECT_NE(refused({{"q", many}, {"k", many}, {"v", many}}).find("too many for this page"), std::string::npos);
   for (const char* name : {"example", "score", "mask"})
     EXPECT_NE(refused({{"q", "1"}, {"k", "1"}, {"v", "1"}, {name, "none of these"}}), "") << name;
 }

@@ -30,6 +30,7 @@ std::string read_text(const Json& request, const ApiOptions& options) {
 }
 
 constexpr std::int64_t kPositionRows = 48;
+constexpr std::size_t kMostWorked = 1 << 14;  // numbers of a matrix that a person types
 
 bool local_name(std::string_view host) {
   host = host.substr(0, host.rfind(':'));
@@ -141,9 +142,14 @@ Json Api::worked(const Json& request) {
   const std::string w = http::word(request, "w", ""), mask = http::word(request, "mask", "none");
   const view::Score score = view::score_named(http::word(request, "score", "dot"));
   check(mask == "none" || mask == "causal", "mask: none or causal, not '{}'", mask);
-  return view::page_json(view::work_attention(view::read_matrix(q, "q"), view::read_matrix(k, "k"),
-                                              view::read_matrix(v, "v"),
-                                              w.empty() ? view::NamedMatrix{} : view::read_matrix(w, "w"),
+  const auto read = [](const std::string& text, const char* name) {
+    return text.empty() ? view::NamedMatrix{} : view::read_matrix(text, name, kMostWorked);
+  };
+  view::NamedMatrix queries = read(q, "q"), keys = read(k, "k"), values = read(v, "v");
+  check(queries.rows * std::max(keys.rows, values.columns) <= kMostWorked,
+        "{} queries, {} keys and values of {} numbers are too many for this page", queries.rows, keys.rows,
+        values.columns);
+  return view::page_json(view::work_attention(std::move(queries), std::move(keys), std::move(values), read(w, "w"),
                                               {.score = score,
                                                .scaled = http::flag(request, "scaled", score == view::Score::dot),
                                                .causal = mask == "causal"}));
