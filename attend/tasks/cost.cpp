@@ -37,7 +37,7 @@ struct Counted {
   std::function<void(Backend&)> place = {};  // tables that are not trained
   std::function<Tensor(Pass&)> forward = {};
   std::string unit = "tokens";
-  std::int64_t units = 0;
+  std::int64_t units = 0, trained = 0;
   std::string input = {};
 };
 
@@ -70,11 +70,11 @@ void keep(Counted& counted, const std::shared_ptr<Model>& model, std::vector<nn:
 }
 
 void set_texts(Counted& counted, std::int64_t batch, std::int64_t length) {
-  counted.units = batch * length;
+  counted.units = counted.trained = batch * length;
   counted.input = fmt::format("{} x {} tokens", batch, length);
 }
 void set_images(Counted& counted, std::int64_t batch, const Extent2& size) {
-  counted.unit = "images", counted.units = batch;
+  counted.unit = "images", counted.units = counted.trained = batch;
   counted.input = fmt::format("{} x {} x {} pixels", batch, size.h, size.w);
 }
 
@@ -174,6 +174,7 @@ Counted count_translator(const catalogue::ModelConfig& config, const CostInput& 
     return model->loss(states, ids_of(pass, batch, length), {}).mean;
   };
   set_texts(counted, batch, length);
+  counted.trained = 2 * batch * length;
   counted.input = fmt::format("{} x {} tokens and as many of a translation", batch, length);
   return counted;
 }
@@ -340,7 +341,11 @@ Cost cost_of(const catalogue::ModelConfig& model, const CostInput& given) {
       backend, counted.parameters,
       {.initialized = false, .most = std::numeric_limits<std::int64_t>::max(), .source = model.path});
   if (counted.place) counted.place(backend);
-  Cost cost{.parameters = parameters.count(), .unit = counted.unit, .units = counted.units, .input = counted.input};
+  Cost cost{.parameters = parameters.count(),
+            .unit = counted.unit,
+            .units = counted.units,
+            .trained = counted.trained,
+            .input = counted.input};
   cost.forward = counted_pass(backend, counted, parameters, false);
   cost.parts = parts_of(parameters, backend.work());
   cost.training = counted_pass(backend, counted, parameters, true);

@@ -37,6 +37,7 @@ struct Cost {
   Pass training = {};           // forward and backward
   std::string unit;             // "tokens" or "images"
   std::int64_t units = 0;       // of them in the input
+  std::int64_t trained = 0;     // of them in the input and, of a translator, in the translation
   std::string input;            // "1 x 1024 tokens"
   std::vector<CostPart> parts = {};
 

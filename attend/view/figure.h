@@ -22,6 +22,8 @@ struct FigureTheme {
 };
 // 0 to 1. Every palette is monotonic in lightness, so that it reads in grey and to colour-blind eyes.
 Color weight_color(const FigureTheme& theme, double weight);
+// The colour of one of several things side by side, such as the heads of a layer: apart in hue, or along the palette.
+Color series_color(const FigureTheme& theme, int which, int count);
 // A colour of words and lines on that background: greys are inverted on a dark one, others get lighter.
 Color themed(const FigureTheme& theme, const Color& color);
 Color background(const FigureTheme& theme);
@@ -30,12 +32,17 @@ Palette palette_named(const std::string& name);
 std::vector<std::string> palette_names();
 
 struct Figure {
+  // Which of several things side by side: its colour is series_color(). Of none: the colour that stands beside it.
+  struct Series {
+    int which = 0, count = 0;
+  };
   struct Rect {
     double x = 0, y = 0, width = 0, height = 0;
     Color color = {};
     double opacity = 1;
     bool outline = false;  // a thin line around it instead of what is inside
     double weight = -1;    // of attention, in the colour of the palette; below 0: color
+    Series series = {};
   };
   enum class Anchor : std::uint8_t { start, middle, end };
   struct Text {
@@ -58,6 +65,7 @@ struct Figure {
     double width = 1;
     Color color = {};
     double opacity = 1;
+    Series series = {};
   };
   double width = 0, height = 0;
   std::vector<Pixels> pixels = {};  // drawn first, each pixel a block

@@ -42,7 +42,7 @@ class Canvas {
   void fill(const Figure::Rect& rect) {
     const int x0 = pixel(rect.x), x1 = pixel(rect.x + rect.width), y0 = pixel(rect.y), y1 = pixel(rect.y + rect.height);
     if (rect.weight >= 0) return block(x0, y0, x1, y1, weight_color(theme_, rect.weight), 1);
-    if (!rect.outline) return block(x0, y0, x1, y1, rect.color, rect.opacity);
+    if (!rect.outline) return block(x0, y0, x1, y1, color_of(theme_, rect), rect.opacity);
     const int line = std::max(1, static_cast<int>(std::lround(scale_)) / 2);
     const Color color = themed(theme_, rect.color);
     block(x0, y0, x1, y0 + line, color, 1), block(x0, y1, x1 + line, y1 + line, color, 1);
@@ -61,7 +61,7 @@ class Canvas {
             cover[static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)];
         old = std::max(old, static_cast<float>(share));
       });
-    const Color color = themed(theme_, curve.color);
+    const Color color = color_of(theme_, curve);
     for (std::size_t i = 0; i < cover.size(); ++i)
       if (cover[i] > 0)
         blend(static_cast<int>(i % static_cast<std::size_t>(width_)),

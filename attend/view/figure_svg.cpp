@@ -37,7 +37,7 @@ std::string to_svg(const Figure& figure, double scale) {
       fmt::format_to(out, "fill=\"{}\"{}/>\n", hex(weight_color(figure.theme, rect.weight)),
                      rect.weight > 0 ? " fill-opacity=\"1\"" : "");
     else
-      fmt::format_to(out, "fill=\"{}\" fill-opacity=\"{:.2f}\"/>\n", hex(rect.color), rect.opacity);
+      fmt::format_to(out, "fill=\"{}\" fill-opacity=\"{:.2f}\"/>\n", hex(color_of(figure.theme, rect)), rect.opacity);
   }
   for (const Figure::Curve& curve : figure.curves) {
     text += "<polyline points=\"";
@@ -45,7 +45,7 @@ std::string to_svg(const Figure& figure, double scale) {
     fmt::format_to(out,
                    "\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2f}\" stroke-opacity=\"{:.2f}\" "
                    "stroke-linecap=\"round\"/>\n",
-                   hex(themed(figure.theme, curve.color)), curve.width, curve.opacity);
+                   hex(color_of(figure.theme, curve)), curve.width, curve.opacity);
   }
   constexpr const char* kAnchors[] = {"start", "middle", "end"};
   for (const Figure::Text& word : figure.texts) {

@@ -23,6 +23,11 @@ constexpr Color kMagma[] = {{0, 0, 4}, {81, 18, 124}, {183, 55, 121}, {252, 137,
 constexpr Color kGrey[] = {{255, 255, 255}, {190, 190, 190}, {128, 128, 128}, {64, 64, 64}, {0, 0, 0}};
 constexpr Color kGreyDark[] = {{28, 32, 37}, {80, 84, 88}, {135, 138, 141}, {195, 197, 199}, {255, 255, 255}};
 
+// Heads side by side: twelve hues that differ, dark enough to be read on white.
+constexpr Color kHues[] = {{31, 111, 178}, {214, 103, 10}, {36, 135, 60},  {196, 40, 54},
+                           {124, 84, 180}, {134, 84, 66},  {203, 72, 150}, {92, 98, 104},
+                           {140, 130, 10}, {10, 138, 150}, {70, 70, 200},  {160, 60, 20}};
+
 std::span<const Color> stops_of(const FigureTheme& theme) {
   switch (theme.palette) {
     case Palette::viridis:
@@ -49,6 +54,14 @@ Color weight_color(const FigureTheme& theme, double weight) {
   };
   const Color &a = stops[low], &b = stops[low + 1];
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+}
+
+Color series_color(const FigureTheme& theme, int which, int count) {
+  if (theme.palette == Palette::blue) return themed(theme, kHues[static_cast<std::size_t>(which) % std::size(kHues)]);
+  // The ends that are too close to the background are left out.
+  const double share = count > 1 ? static_cast<double>(which) / (count - 1) : 0.5;
+  const bool grey = theme.palette == Palette::grey;
+  return weight_color(theme, theme.dark || grey ? 0.25 + 0.75 * share : 0.75 * share);
 }
 
 Color themed(const FigureTheme& theme, const Color& color) {
@@ -80,6 +93,15 @@ image::Image coloured(const FigureTheme& theme, const Figure::Pixels& pixels) {
     result.pixels[i] = color.red, result.pixels[i + 1] = color.green, result.pixels[i + 2] = color.blue;
   }
   return result;
+}
+
+Color color_of(const FigureTheme& theme, const Figure::Rect& rect) {
+  return rect.series.count > 0 ? series_color(theme, rect.series.which, rect.series.count) : rect.color;
+}
+
+Color color_of(const FigureTheme& theme, const Figure::Curve& curve) {
+  if (curve.series.count > 0) return series_color(theme, curve.series.which, curve.series.count);
+  return themed(theme, curve.color);
 }
 
 }  // namespace attend::view

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/view/figure_layout.h"
 #include "attend/view/stroke_font.h"
 #include "attend/view/text_width.h"
 
@@ -14,11 +15,18 @@ constexpr Color kLegendInk = {102, 102, 102};
 constexpr int kLegendSteps = 32;
 constexpr double kUsualSize = 13;
 
-// A title is the first bold text; the lines behind it belong to it.
+// A title is the first bold text; the lines behind it belong to it. A figure without one gets it above.
 void replace_title(Figure& figure, const std::string& title) {
   const auto bold = [](const Figure::Text& text) { return text.bold; };
   const auto first = std::ranges::find_if(figure.texts, bold);
-  if (first == figure.texts.end()) return;
+  if (first == figure.texts.end()) {
+    Figure above{.width = figure.width};
+    above.height = add_title(above, title, {.width = std::max(200.0, figure.width - 36)}) + 8;
+    const FigureTheme theme = figure.theme;
+    figure = stacked({above, figure});
+    figure.theme = theme;
+    return;
+  }
   const auto last = std::find_if(first, figure.texts.end(), [&](const Figure::Text& text) {
     return !text.bold || text.size != first->size || text.x != first->x;
   });

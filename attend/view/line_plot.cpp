@@ -102,22 +102,4 @@ Figure line_figure(const LinePlot& plot) {
   return figure;
 }
 
-Figure stacked(const std::vector<Figure>& figures) {
-  Figure all;
-  for (Figure figure : figures) {
-    const double down = all.height;
-    for (auto& pixels : figure.pixels) pixels.y += down;
-    for (auto& rect : figure.rects) rect.y += down;
-    for (auto& text : figure.texts) text.y += down;
-    for (auto& curve : figure.curves)
-      for (auto& point : curve.points) point.second += down;
-    all.pixels.insert(all.pixels.end(), figure.pixels.begin(), figure.pixels.end());
-    all.rects.insert(all.rects.end(), figure.rects.begin(), figure.rects.end());
-    all.curves.insert(all.curves.end(), figure.curves.begin(), figure.curves.end());
-    all.texts.insert(all.texts.end(), figure.texts.begin(), figure.texts.end());
-    all.width = std::max(all.width, figure.width), all.height += figure.height;
-  }
-  return all;
-}
-
 }  // namespace attend::view

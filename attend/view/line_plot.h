@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attend/view/figure.h"
+#include "attend/view/figure_layout.h"
 
 namespace attend::view {
 
@@ -22,8 +23,5 @@ struct LinePlot {
 
 // Throws Error where a series has another length than x, or a number is not finite.
 Figure line_figure(const LinePlot& plot);
-
-// Several figures below each other.
-Figure stacked(const std::vector<Figure>& figures);
 
 }  // namespace attend::view

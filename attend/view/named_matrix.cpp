@@ -58,6 +58,25 @@ std::optional<double> number_of(const std::string& field) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+// "1.75*64" is that number 64 times.
+std::vector<std::string> repeated(const std::vector<std::string>& fields, const std::string& name, std::size_t most) {
+  std::vector<std::string> all;
+  for (const std::string& field : fields) {
+    const std::size_t star = std::min(field.find('*'), field.size());
+    const std::string number = field.substr(0, star);
+    const std::optional<double> count = star < field.size() ? number_of(field.substr(star + 1)) : std::nullopt;
+    if (!count || !number_of(number)) {
+      all.push_back(field);
+      continue;
+    }
+    check(*count >= 1 && *count <= static_cast<double>(most) && *count == std::floor(*count),
+          "{}: '{}' repeats a number {} times", name, field, *count);
+    check(all.size() + static_cast<std::size_t>(*count) <= most, "{}: more than {} numbers", name, most);
+    all.insert(all.end(), static_cast<std::size_t>(*count), number);
+  }
+  return all;
+}
+
 void add_number(NamedMatrix& matrix, double value, const std::string& name) {
   check(std::isfinite(value), "{}: number {} is {}; only finite numbers can be computed with", name,
         matrix.values.size() + 1, value);
@@ -88,7 +107,7 @@ void add_row(NamedMatrix& matrix, const std::vector<std::string>& fields, const 
   ++matrix.rows;
 }
 
-NamedMatrix read_text(std::string_view text, const std::string& name) {
+NamedMatrix read_text(std::string_view text, const std::string& name, std::size_t most) {
   check_is_text(text, name);
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   NamedMatrix matrix;
@@ -96,7 +115,8 @@ NamedMatrix read_text(std::string_view text, const std::string& name) {
     const std::size_t end = std::min(text.find_first_of(";\n", at), text.size());
     const std::string_view row = stripped(text.substr(at, end - at));
     at = end + 1;
-    if (!row.empty() && row.front() != '#') add_row(matrix, fields_of(row), name);
+    if (!row.empty() && row.front() != '#') add_row(matrix, repeated(fields_of(row), name, most), name);
+    check(matrix.values.size() <= most, "{}: more than {} numbers", name, most);
   }
   // A heading may also name the column of row names: "word,d1,d2".
   if (!matrix.row_names.empty() && matrix.column_names.size() == matrix.columns + 1)
@@ -182,8 +202,9 @@ NamedMatrix read_numpy(std::string_view bytes, const std::string& name) {
 
 std::string NamedMatrix::shape() const { return fmt::format("[{}, {}]", rows, columns); }
 
-NamedMatrix read_matrix(std::string_view bytes, const std::string& name) {
-  NamedMatrix matrix = bytes.starts_with(kNumpyMagic) ? read_numpy(bytes, name) : read_text(bytes, name);
+NamedMatrix read_matrix(std::string_view bytes, const std::string& name, std::size_t most) {
+  NamedMatrix matrix = bytes.starts_with(kNumpyMagic) ? read_numpy(bytes, name) : read_text(bytes, name, most);
+  check(matrix.values.size() <= most, "{}: more than {} numbers", name, most);
   check(matrix.rows > 0, "{}: no rows of numbers", name);
   check(matrix.columns > 0, "{}: d = 0; a row needs at least one number", name);
   return matrix;

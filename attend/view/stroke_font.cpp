@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "attend/base/unicode/unicode.h"
 
@@ -188,9 +189,30 @@ void add_strokes(std::vector<Stroke>& out, std::string_view text, Point at, doub
   }
 }
 
+// Signs of formulas that the pen has no strokes for, in letters that it has.
+constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+    {"√", "sqrt "}, {"ᵀ", "^T"}, {"Σ", "sum "}, {"−", "-"}, {"∞", "inf"}, {"←", "="},  {"α", "a"},     {"γ", "gamma"},
+    {"β", "beta"},  {"ₜ", "_t"}, {"ⱼ", "_j"},   {"₁", "1"}, {"₂", "2"},   {"ₕ", "_h"}, {"\u0302", "^"}};
+
+std::string written_out(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto sign =
+        std::ranges::find_if(kSigns, [&](const auto& one) { return text.substr(at).starts_with(one.first); });
+    if (sign == std::end(kSigns)) {
+      result += text[at++];
+      continue;
+    }
+    result += sign->second, at += sign->first.size();
+  }
+  return result;
+}
+
 }  // namespace
 
-StrokedText stroked(std::string_view text, double size) {
+StrokedText stroked(std::string_view given, double size) {
+  const std::string words = written_out(given);
+  const std::string_view text = words;
   const double unit = size * 0.118, gap = 2.1 * unit;  // capitals are 6 units high
   StrokedText result;
   double x = 0;

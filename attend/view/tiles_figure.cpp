@@ -69,15 +69,6 @@ Figure tiles_figure(const std::vector<Tile>& tiles, const TilesOptions& options)
   return page;
 }
 
-Figure stacked(Figure above, const Figure& below) {
-  const double down = above.height;
-  for (Figure::Pixels one : below.pixels) one.y += down, above.pixels.push_back(std::move(one));
-  for (Figure::Rect one : below.rects) one.y += down, above.rects.push_back(one);
-  for (Figure::Text one : below.texts) one.y += down, above.texts.push_back(std::move(one));
-  above.width = std::max(above.width, below.width), above.height += below.height;
-  return above;
-}
-
 std::string draw(const std::vector<Tile>& tiles, const Terminal& terminal) {
   if (tiles.empty()) return {};
   constexpr int kWidest = 24;

@@ -25,8 +25,6 @@ struct TilesOptions {
 
 // All are as high as the first. Throws Error when there are none.
 Figure tiles_figure(const std::vector<Tile>& tiles, const TilesOptions& options);
-// One page over the other.
-Figure stacked(Figure above, const Figure& below);
 
 // As many side by side as fit. With colour two pixels a character (half blocks), without it shades of plain characters.
 std::string draw(const std::vector<Tile>& tiles, const Terminal& terminal);

@@ -13,7 +13,7 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kWordsMargin = 18, kWordStep = 30, kWordSize = 15, kGap = 230;
+constexpr double kWordsMargin = 18, kWordStep = 30, kWordSize = 15, kGap = 230, kHeadSquare = 9;
 constexpr double kWeakest = 0.03;
 constexpr std::size_t kLongestColumnWord = 18, kMostBars = 5;
 constexpr Color kCurve = {31, 111, 178}, kWordsQuiet = {102, 102, 102}, kAbove = {230, 119, 20},
@@ -52,13 +52,95 @@ void add_column(Figure& figure, const std::vector<std::string>& words, double x,
                             .anchor = anchor});
 }
 
+// Where the columns of a figure stand.
+struct Columns {
+  double left = 0, right = 0, y = 0;  // y: the middle of the first line
+  std::size_t most = 0;
+  double top(std::size_t count) const { return y + kWordStep * static_cast<double>(most - count) / 2; }
+};
+
+Figure::Series series_of(const WordsFigure& from, std::size_t head) {
+  if (from.heads == 1) return {};
+  return {static_cast<int>(head), static_cast<int>(from.heads)};
+}
+
+bool drawn(const WordsFigure& from, std::size_t row) {
+  return from.word < 0 || static_cast<std::size_t>(from.word) == row;
+}
+
+void add_word_curves(Figure& figure, const WordsFigure& from, const Columns& columns) {
+  const std::size_t rows = from.words.size(), onto = from.onto.size();
+  for (std::size_t i = 0; i < from.weights.size(); ++i) {
+    const std::size_t head = i / (rows * onto), row = i / onto % rows, column = i % onto;
+    const auto weight = static_cast<double>(from.weights[i]);
+    if (weight < kWeakest || !drawn(from, row)) continue;
+    figure.curves.push_back(
+        {.points = bent(columns.left + 8, columns.top(onto) + kWordStep * static_cast<double>(column),
+                        columns.right - 8, columns.top(rows) + kWordStep * static_cast<double>(row)),
+         .width = 0.8 + 4.2 * std::min(1.0, weight),
+         .color = kCurve,
+         .opacity = (0.08 + 0.87 * std::min(1.0, weight)) * (from.heads > 1 ? 0.85 : 1),
+         .series = series_of(from, head)});
+  }
+  std::ranges::stable_sort(figure.curves, {}, &Figure::Curve::opacity);
+}
+
+// A square for each head, left of each word that was read.
+void add_head_squares(Figure& figure, const WordsFigure& from, const Columns& columns) {
+  const std::size_t rows = from.words.size(), onto = from.onto.size();
+  for (std::size_t column = 0; column < onto; ++column)
+    for (std::size_t head = 0; head < from.heads; ++head) {
+      double sum = 0, count = 0;
+      for (std::size_t row = 0; row < rows; ++row)
+        if (drawn(from, row)) sum += static_cast<double>(from.weights[(head * rows + row) * onto + column]), ++count;
+      if (sum / count < 0.01) continue;
+      figure.rects.push_back({.x = kWordsMargin + kHeadSquare * static_cast<double>(head),
+                              .y = columns.top(onto) + kWordStep * static_cast<double>(column) - 9,
+                              .width = kHeadSquare,
+                              .height = 18,
+                              .opacity = std::min(1.0, 0.1 + 0.9 * sum / count),
+                              .series = series_of(from, head)});
+    }
+}
+
+// What the thickness of a curve means, and which colour is which head.
+double add_words_legend(Figure& figure, const WordsFigure& from, double y) {
+  for (const double weight : {0.1, 0.5, 1.0}) {
+    const double x = kWordsMargin + (weight < 0.3 ? 0 : weight < 0.8 ? 80 : 160);
+    figure.curves.push_back({.points = {{x, y}, {x + 26, y}},
+                             .width = 0.8 + 4.2 * weight,
+                             .color = from.heads > 1 ? kWordsQuiet : kCurve,
+                             .opacity = 0.08 + 0.87 * weight});
+    figure.texts.push_back(
+        {.x = x + 32, .y = y + 4, .text = fmt::format("{:.1f}", weight), .size = 11, .color = kWordsQuiet});
+  }
+  figure.texts.push_back(
+      {.x = kWordsMargin + 225, .y = y + 4, .text = "attention weight", .size = 11, .color = kWordsQuiet});
+  if (from.heads == 1) return y;
+  constexpr std::size_t kAcross = 8;
+  for (std::size_t head = 0; head < from.heads; ++head) {
+    const double x = kWordsMargin + 46 * static_cast<double>(head % kAcross);
+    if (head % kAcross == 0) y += 24;
+    figure.rects.push_back({.x = x, .y = y - 9, .width = 14, .height = 14, .series = series_of(from, head)});
+    figure.texts.push_back(
+        {.x = x + 19, .y = y + 3, .text = fmt::format("{}", head + 1), .size = 12, .color = kWordsQuiet});
+    figure.width = std::max(figure.width, x + 46 + kWordsMargin);
+  }
+  return y;
+}
+
 }  // namespace
 
 Figure words_figure(const WordsFigure& from) {
-  check(!from.words.empty() && from.weights.size() == from.words.size() * from.onto.size(),
-        "words: {} weights for {} x {}", from.weights.size(), from.words.size(), from.onto.size());
-  const double left = kWordsMargin + widest(from.onto), right = left + kGap;
-  Figure figure{.width = right + widest(from.words) + kWordsMargin};
+  check(
+      !from.words.empty() && from.heads > 0 && from.weights.size() == from.heads * from.words.size() * from.onto.size(),
+      "words: {} weights for {} x {} x {}", from.weights.size(), from.heads, from.words.size(), from.onto.size());
+  check(from.word < static_cast<std::ptrdiff_t>(from.words.size()), "words: there is no word {} of {}", from.word + 1,
+        from.words.size());
+  Columns columns{.most = std::max(from.words.size(), from.onto.size())};
+  const double squares = from.heads > 1 ? kHeadSquare * static_cast<double>(from.heads) + 8 : 0;
+  columns.left = kWordsMargin + squares + widest(from.onto), columns.right = columns.left + kGap;
+  Figure figure{.width = columns.right + widest(from.words) + kWordsMargin};
   figure.width = std::max(figure.width, 420.0);
   double y = add_title(figure, from.title, {.x = kWordsMargin, .width = figure.width - 2 * kWordsMargin});
   if (!from.note.empty())
@@ -66,37 +148,17 @@ Figure words_figure(const WordsFigure& from) {
                   {.x = kWordsMargin, .width = figure.width - 2 * kWordsMargin, .top = y, .size = 13});
   y += 26;
   figure.texts.push_back(
-      {.x = left, .y = y, .text = from.onto_name, .anchor = Figure::Anchor::end, .color = kWordsQuiet});
-  figure.texts.push_back({.x = right, .y = y, .text = from.words_name, .color = kWordsQuiet});
-  y += 24;
-  const std::size_t most = std::max(from.words.size(), from.onto.size());
-  const auto top = [&](std::size_t count) { return y + kWordStep * static_cast<double>(most - count) / 2; };
-  add_column(figure, from.onto, left, top(from.onto.size()), Figure::Anchor::end);
-  add_column(figure, from.words, right, top(from.words.size()), Figure::Anchor::start);
-  for (std::size_t r = 0; r < from.words.size(); ++r)
-    for (std::size_t c = 0; c < from.onto.size(); ++c) {
-      const auto weight = static_cast<double>(from.weights[r * from.onto.size() + c]);
-      if (weight < kWeakest) continue;
-      figure.curves.push_back({.points = bent(left + 8, top(from.onto.size()) + kWordStep * static_cast<double>(c),
-                                              right - 8, top(from.words.size()) + kWordStep * static_cast<double>(r)),
-                               .width = 0.8 + 4.2 * std::min(1.0, weight),
-                               .color = kCurve,
-                               .opacity = 0.08 + 0.87 * std::min(1.0, weight)});
-    }
-  std::ranges::stable_sort(figure.curves, {}, &Figure::Curve::opacity);
-  y += kWordStep * static_cast<double>(most);
-  for (const double weight : {0.1, 0.5, 1.0}) {  // the legend
-    const double x = kWordsMargin + (weight < 0.3 ? 0 : weight < 0.8 ? 80 : 160);
-    figure.curves.push_back({.points = {{x, y}, {x + 26, y}},
-                             .width = 0.8 + 4.2 * weight,
-                             .color = kCurve,
-                             .opacity = 0.08 + 0.87 * weight});
-    figure.texts.push_back(
-        {.x = x + 32, .y = y + 4, .text = fmt::format("{:.1f}", weight), .size = 11, .color = kWordsQuiet});
-  }
-  figure.texts.push_back(
-      {.x = kWordsMargin + 225, .y = y + 4, .text = "attention weight", .size = 11, .color = kWordsQuiet});
-  figure.height = y + kWordsMargin;
+      {.x = columns.left, .y = y, .text = from.onto_name, .anchor = Figure::Anchor::end, .color = kWordsQuiet});
+  figure.texts.push_back({.x = columns.right, .y = y, .text = from.words_name, .color = kWordsQuiet});
+  columns.y = y + 24;
+  add_column(figure, from.onto, columns.left, columns.top(from.onto.size()), Figure::Anchor::end);
+  const std::size_t first = figure.texts.size();
+  add_column(figure, from.words, columns.right, columns.top(from.words.size()), Figure::Anchor::start);
+  if (from.word >= 0) figure.texts[first + static_cast<std::size_t>(from.word)].bold = true;
+  add_word_curves(figure, from, columns);
+  if (from.heads > 1) add_head_squares(figure, from, columns);
+  y = columns.y + kWordStep * static_cast<double>(columns.most);
+  figure.height = add_words_legend(figure, from, y) + kWordsMargin;
   return figure;
 }
 

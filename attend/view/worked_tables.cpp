@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attend/view/figure_title.h"
 #include "attend/view/text_width.h"
 #include "attend/view/worked_attention.h"
 
@@ -79,21 +80,13 @@ struct Grid {
   double x = 0, y = 0, cell = 0, label = 0;
 };
 
-// The pen of PNG figures (stroke_font.h) has letters, but neither √ nor a raised T.
-std::string written_out(std::string formula) {
-  for (const auto& [sign, words] : {std::pair<std::string_view, std::string_view>{"√", "sqrt "}, {"ᵀ", "^T"}})
-    if (const std::size_t at = formula.find(sign); at != std::string::npos) formula.replace(at, sign.size(), words);
-  return formula;
-}
-
 // One step, its corner at (x, y); returns how far it reaches to the right.
 double add_grid(Figure& figure, const WorkedAttention& worked, const WorkedStep& step, const Grid& grid, int digits) {
   const NamedMatrix& matrix = *step.matrix;
   const int shown = digits_of(matrix, digits);
   const std::size_t rows = std::min(matrix.rows, kTableRows), columns = std::min(matrix.columns, kTableColumns);
   const double left = grid.x + grid.label, height = 28;
-  const std::string formula = written_out(step.formula);
-  figure.texts.push_back({.x = grid.x, .y = grid.y - 74, .text = formula, .size = 14, .bold = true});
+  figure.texts.push_back({.x = grid.x, .y = grid.y - 74, .text = step.formula, .size = 14, .bold = true});
   for (std::size_t j = 0; j < columns; ++j)
     figure.texts.push_back({.x = left + (static_cast<double>(j) + 0.5) * grid.cell,
                             .y = grid.y - 6,
@@ -130,7 +123,7 @@ double add_grid(Figure& figure, const WorkedAttention& worked, const WorkedStep&
                           .color = kFrame,
                           .outline = true});
   figure.height = std::max(figure.height, grid.y + height * static_cast<double>(rows) + 24);
-  return std::max(left + width, grid.x + 8.8 * static_cast<double>(columns_of(formula)));
+  return std::max(left + width, grid.x + room_of(step.formula, 14));
 }
 
 std::string score_formula(const WorkedAttention& worked) {
@@ -146,6 +139,12 @@ std::string score_formula(const WorkedAttention& worked) {
       return "scores = q · k / (|q| |k|)";
   }
   return "scores";
+}
+
+std::string shapes_text(const WorkedAttention& worked) {
+  return fmt::format("{} {}, {} {}: Q {}, K {}, V {}", worked.q.rows, worked.q.rows == 1 ? "query" : "queries",
+                     worked.k.rows, worked.k.rows == 1 ? "key" : "keys", worked.q.shape(), worked.k.shape(),
+                     worked.v.shape());
 }
 
 }  // namespace
@@ -165,9 +164,7 @@ std::vector<WorkedStep> steps_of(const WorkedAttention& worked) {
 }
 
 std::string worked_tables(const WorkedAttention& worked, int digits) {
-  std::string text = fmt::format(
-      "{} {}, {} {}: Q {}, K {}, V {}\n", worked.q.rows, worked.q.rows == 1 ? "query" : "queries", worked.k.rows,
-      worked.k.rows == 1 ? "key" : "keys", worked.q.shape(), worked.k.shape(), worked.v.shape());
+  std::string text = shapes_text(worked) + '\n';
   int number = 0;
   for (const WorkedStep& step : steps_of(worked))
     text += fmt::format("\n{}. {}\n{}", ++number, step.formula, table(worked, step, digits));
@@ -175,7 +172,8 @@ std::string worked_tables(const WorkedAttention& worked, int digits) {
 }
 
 Figure worked_figure(const WorkedAttention& worked, int digits) {
-  Figure figure;
+  Figure figure{.width = 600};
+  const double top = add_title(figure, shapes_text(worked), {});
   double x = 18;
   for (const WorkedStep& step : steps_of(worked)) {
     std::size_t name = 2, number = 3;
@@ -184,12 +182,12 @@ Figure worked_figure(const WorkedAttention& worked, int digits) {
       name = std::max(name, columns_of(name_text(step.matrix->row_names, i)));
     for (const double value : step.matrix->values) number = std::max(number, number_text(value, shown).size());
     const Grid grid{.x = x,
-                    .y = 110,
+                    .y = top + 110,
                     .cell = std::max(44.0, 8.0 * static_cast<double>(number)),
                     .label = 8.0 * static_cast<double>(name) + 10};
     x = add_grid(figure, worked, step, grid, digits) + 56;
   }
-  figure.width = x;
+  figure.width = std::max(figure.width, x);
   return figure;
 }
 

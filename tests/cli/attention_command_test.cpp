@@ -120,6 +120,13 @@ TEST_F(AttentionCommand, ReadsCsvTextAndNumpyFiles) {
   EXPECT_TRUE(contains(refused({"--q", q, "--k", k, "--v", v}), "v.npy: the .npy file is cut short"));
 }
 
+TEST_F(AttentionCommand, RepeatsANumber) {
+  EXPECT_EQ(attention({"--q", "it 1*3", "--k", "a 2*2 0; b 0*3", "--v", "1; 2", "--json"}).out,
+            attention({"--q", "it 1 1 1", "--k", "a 2 2 0; b 0 0 0", "--v", "1; 2", "--json"}).out);
+  EXPECT_TRUE(contains(refused({"--q", "1*2.5", "--k", "1", "--v", "1"}), "--q: '1*2.5' repeats a number 2.5 times"));
+  EXPECT_TRUE(contains(refused({"--q", "1*0", "--k", "1", "--v", "1"}), "repeats a number 0 times"));
+}
+
 TEST_F(AttentionCommand, DrawsTheSteps) {
   const std::string svg = folder_ / "steps.svg", png = folder_ / "steps.png";
   const Outcome outcome = attention({"--example", "slide", "--svg", svg, "--png", png});

@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/data/synthetic/text_makers.h"
+#include "attend/look/api/api.h"
 #include "attend/look/api/lessons.h"
 #include "attend/look/api/model_registry.h"
 #include "attend/look/inspect/candidates.h"
@@ -169,6 +170,38 @@ TEST(ModelRegistries, OpenAModelWhenItIsLookedAt) {
       shelf.handle({.method = "GET", .path = "/api/models", .host = "evil.example", .content_type = {}, .body = {}})
           .status,
       403);
+}
+
+// Without a model: the numbers of the slide, and what a person may mistype.
+TEST(WorkedNumbers, AreThoseOfTheCommand) {
+  const Json slide = Api::worked({{"example", "slide"}});
+  EXPECT_EQ(slide["scores"].dump(), "[[112.0,96.0]]");
+  EXPECT_EQ(slide["scaled"].dump(), "[[14.0,12.0]]");
+  EXPECT_NEAR(slide["weights"][0][0].get<double>(), 0.8808, 1e-4);
+  EXPECT_EQ(slide["q"]["values"][0].size(), 64u);
+  EXPECT_EQ(slide["steps"].size(), 4u);
+  const Json typed = Api::worked({{"q", "a 1 0; b 0 1"}, {"k", "1 0\n0 1"}, {"v", "x; 1; 2"}, {"mask", "causal"}});
+  EXPECT_EQ(typed["output"][0].dump(), "[1.0]");
+  EXPECT_EQ(typed["visible"].dump(), "[[true,false],[true,true]]");
+  const auto refused = [](const Json& request) {
+    try {
+      Api::worked(request);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused({{"q", "1 2; 3"}, {"k", "1 2"}, {"v", "1"}}), "q: row 2 has 1 numbers, row 1 has 2");
+  EXPECT_EQ(refused({{"q", "1 2"}, {"k", "1 2"}}), "v: there are no numbers");
+  EXPECT_NE(refused({{"q", "1 nan"}, {"k", "1 2"}, {"v", "1"}}).find("only finite numbers"), std::string::npos);
+  EXPECT_NE(refused({{"q", "1*1e9"}, {"k", "1"}, {"v", "1"}}).find("repeats a number"), std::string::npos);
+  EXPECT_NE(refused({{"q", "1*9000 1*9000"}, {"k", "1"}, {"v", "1"}}).find("more than 16384 numbers"),
+            std::string::npos);
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "1;";
+  EXPECT_NE(refused({{"q", many}, {"k", many}, {"v", many}}).find("too many for this page"), std::string::npos);
+  for (const char* name : {"example", "score", "mask"})
+    EXPECT_NE(refused({{"q", "1"}, {"k", "1"}, {"v", "1"}, {name, "none of these"}}), "") << name;
 }
 
 }  // namespace

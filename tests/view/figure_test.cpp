@@ -1,7 +1,10 @@
 // Images without a browser: what is drawn of attention, as SVG and as pixels read back with libpng.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -104,6 +107,35 @@ TEST(WordsFigure, ACurveForEachWeight) {
   EXPECT_EQ(page.curves.size(), 2u + 3u);  // and three in the legend
   EXPECT_NE(to_svg(page).find(">suis<"), std::string::npos);
   EXPECT_THROW(words_figure({.words = {"a"}, .onto = {"b", "c"}, .weights = weights}), Error);
+}
+
+TEST(WordsFigure, AllHeadsInColours) {
+  const std::vector<float> weights = {1, 0, 0, 1, 0, 1, 0.5f, 0.5f};  // two heads
+  const WordsFigure all{.words = {"a", "b"}, .onto = {"c", "d"}, .weights = weights, .heads = 2};
+  const Figure page = words_figure(all);
+  EXPECT_EQ(page.curves.size(), 5u + 3u);
+  const std::string svg = to_svg(page);
+  for (int head = 0; head < 2; ++head) {
+    const Color color = series_color({}, head, 2);
+    EXPECT_NE(svg.find(fmt::format("stroke=\"#{:02x}{:02x}{:02x}\"", color.red, color.green, color.blue)),
+              std::string::npos);
+  }
+  WordsFigure one = all;
+  one.word = 1;  // the second word: one key of the first head, two of the other
+  EXPECT_EQ(words_figure(one).curves.size(), 3u + 3u);
+  one.word = 2;
+  EXPECT_THROW(words_figure(one), Error);
+  // In every palette all heads differ from each other and from the background.
+  for (const std::string& name : palette_names())
+    for (const bool dark : {false, true}) {
+      const FigureTheme theme{.dark = dark, .palette = palette_named(name)};
+      std::set<std::array<int, 3>> colors = {{background(theme).red, background(theme).green, background(theme).blue}};
+      for (int head = 0; head < 12; ++head) {
+        const Color color = series_color(theme, head, 12);
+        colors.insert({color.red, color.green, color.blue});
+      }
+      EXPECT_EQ(colors.size(), 13u) << name;
+    }
 }
 
 TEST(StrokeFont, KnowsItsLetters) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The page at first sight, in a real browser: tests/web/sight_test.py BUILD/attend. What the first screen shows, labels of
 heads, heat over images, samples, tours; no overflow at 360 pixels, contrast of WCAG AA, the keyboard reaches everything.
-Leaves screenshots of 12 views at two sizes in BUILD/screenshots."""
+Leaves screenshots of all views at two sizes in BUILD/screenshots."""
 import json
 import pathlib
 import sys
@@ -11,10 +11,10 @@ from browser import Browser, find_chromium, look
 from look_test import ask, check, check_quietly, click, text_of
 
 VIEWS = {
-    "map": "view=map", "heads": "view=heads", "steps": "view=steps", "positions": "view=positions", "generate": "view=generate",
+    "map": "view=map", "heads": "view=heads", "all-heads": "view=all-heads&off=1", "steps": "view=steps", "positions": "view=positions", "generate": "view=generate",
     "ablate": "view=ablate&heads=decoder+cross+0+0%3D0", "image": "model=vit-cifar10&view=image", "rollout": "model=vit-fashion-mnist&view=rollout",
     "objects": "model=detr-scenes&view=objects", "sentence": "model=flickr8k&view=sentence", "drawings": "model=sagan-cifar10&view=drawings",
-    "compare": "model=reverse-transformer&view=compare",
+    "compare": "model=reverse-transformer&view=compare", "numbers": "view=numbers&worked=dictionary&causal=1", "course": "view=course&course=5",
 }
 SIZES = ((1280, 800), (390, 844))
 MODELS = ("en-fr", "bert", "bert-sst2", "shakespeare", "vit-cifar10", "vit-fashion-mnist", "detr-scenes", "flickr8k", "sagan-cifar10")
@@ -153,7 +153,7 @@ def test_views(browser, address, folder):
                     time.sleep(0.1)
                     browser.screenshot(folder / f"{name}-{width}.png")
                     count += 1
-    check(count == 24, f"12 views fit 1280, 390 and 360 pixels with contrast AA; screenshots in {folder}")
+    check(count == 2 * len(VIEWS), f"{len(VIEWS)} views fit 1280, 390 and 360 pixels with contrast AA; screenshots in {folder}")
 
 
 def press(browser, name):

@@ -12,7 +12,9 @@
 #include "attend/base/json.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
+#include "attend/cli/support/figure_flags.h"
 #include "attend/view/worked_attention.h"
+#include "attend/view/worked_json.h"
 
 namespace attend::cli {
 
@@ -24,6 +26,7 @@ struct AttentionOptions {
   int digits = 2;
   bool json = false;
   std::string svg, png;
+  FigureFlags figure = {};
 };
 
 constexpr const char* kAttentionExamples = R"(
@@ -50,45 +53,11 @@ view::NamedMatrix matrix_of(const std::string& flag, const std::string& argument
   return view::read_matrix(argument, flag);
 }
 
-// Alammar's numbers, "The Illustrated Transformer" (2018): d_k = 64, so that √d_k = 8.
-std::string repeated(const char* name, double number) {
-  std::string row = name;
-  for (int i = 0; i < 64; ++i) row += fmt::format(" {}", number);
-  return row;
-}
-
 void use_example(AttentionOptions& options) {
   check(options.q.empty() && options.k.empty() && options.v.empty(),
         "attention: --example brings its own q, k and v; leave --q, --k and --v out");
-  if (options.example == "slide") {
-    options.q = repeated("Thinking", 1);
-    options.k = repeated("Thinking", 1.75) + ";" + repeated("Machines", 1.5);
-    options.v = "Thinking 1 0 5; Machines 0 1 5";
-  } else {
-    options.q = "student 4 0 0; I 0 4 0; painting 0 0 4; artist 3 0 3";
-    options.k = "student 2 0 0; I 0 2 0; painting 0 0 2";
-    options.v = "étudiant je tableau; 1 0 0; 0 1 0; 0 0 1";
-  }
-}
-
-Json rows_of(const view::NamedMatrix& matrix) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < matrix.rows; ++i)
-    rows.push_back(std::vector<double>(matrix.values.begin() + static_cast<std::ptrdiff_t>(i * matrix.columns),
-                                       matrix.values.begin() + static_cast<std::ptrdiff_t>((i + 1) * matrix.columns)));
-  return rows;
-}
-
-void print_json(const view::WorkedAttention& worked, std::ostream& out) {
-  out << Json({{"queries", worked.q.row_names},
-               {"keys", worked.k.row_names},
-               {"columns", worked.v.column_names},
-               {"scores", rows_of(worked.scores)},
-               {"scaled", rows_of(worked.scaled)},
-               {"weights", rows_of(worked.weights)},
-               {"output", rows_of(worked.output)}})
-             .dump()
-      << '\n';
+  const view::WorkedExample& example = view::worked_example(options.example);
+  options.q = example.q, options.k = example.k, options.v = example.v;
 }
 
 void run_attention(const AttentionOptions& given, const Streams& streams) {
@@ -105,10 +74,11 @@ void run_attention(const AttentionOptions& given, const Streams& streams) {
   const view::WorkedAttention worked = view::work_attention(
       matrix_of("--q", options.q), matrix_of("--k", options.k), matrix_of("--v", options.v),
       matrix_of("--w", options.w), {.score = options.score, .scaled = scaled, .causal = options.mask == "causal"});
-  if (!options.svg.empty()) outputs.write(options.svg, view::to_svg(view::worked_figure(worked, options.digits)));
-  if (!options.png.empty()) outputs.write(options.png, view::to_png(view::worked_figure(worked, options.digits)));
+  const view::Figure figure = view::worked_figure(worked, options.digits);
+  if (!options.svg.empty()) outputs.write(options.svg, svg_of(figure, options.figure));
+  if (!options.png.empty()) outputs.write(options.png, png_of(figure, options.figure));
   if (options.json)
-    print_json(worked, streams.out);
+    streams.out << view::to_json(worked).dump() << '\n';
   else
     streams.out << view::worked_tables(worked, options.digits);
   outputs.commit();
@@ -123,8 +93,8 @@ void add_attention_command(Flags& program, const Streams& streams) {
        .help = "Compute attention on your own numbers, step by step.",
        .examples = kAttentionExamples,
        .notes =
-           {"A matrix is a file (text, CSV or .npy) or the numbers themselves: rows end with ; or a new line. A row "
-            "may begin with its name, and a first row of words names the columns.",
+           {"A matrix is a file (text, CSV or .npy) or the numbers themselves: rows end with ; or a new line; 1.5*64 "
+            "is a number 64 times. A row may begin with its name, and a first row of words names the columns.",
             "Queries and keys need equally many columns (d_k), keys and values equally many rows. Scores: dot is q k; "
             "additive is w tanh(q + k) (Bahdanau); general is q W k (Luong); cosine is q k / (|q| |k|)."}},
       [](Flags& flags, AttentionOptions& options) {
@@ -150,6 +120,7 @@ void add_attention_command(Flags& program, const Streams& streams) {
         flags.add("--svg", options.svg, "Write the steps as an SVG figure.");
         flags.add("--png", options.png, "Write the steps as a PNG figure.");
         flags.add("--json", options.json, "Print one JSON object with every step in full precision.");
+        add_figure_flags(flags, options.figure);
       },
       run_attention);
 }

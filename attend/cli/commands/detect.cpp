@@ -20,6 +20,7 @@
 #include "attend/look/inspect/detection.h"
 #include "attend/tasks/detector.h"
 #include "attend/view/boxes_figure.h"
+#include "attend/view/figure_layout.h"
 #include "attend/view/terminal_image.h"
 #include "attend/view/tiles_figure.h"
 
@@ -118,8 +119,7 @@ class DetectOutput {
     }
     if (options_.png_file.empty() && options_.svg_file.empty()) return;
     view::Figure page = view::boxes_figure(image, boxes);
-    if (!tiles.empty())
-      page = view::stacked(std::move(page), view::tiles_figure(tiles, {.title = "where each query looks"}));
+    if (!tiles.empty()) page = view::stacked({page, view::tiles_figure(tiles, {.title = "where each query looks"})});
     if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, images_), png_of(page, options_.figure));
     if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, images_), svg_of(page, options_.figure));
   }

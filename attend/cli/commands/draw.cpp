@@ -13,6 +13,7 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/figure_flags.h"
 #include "attend/cli/support/model_flag.h"
 #include "attend/tasks/image_generator.h"
 #include "attend/view/drawing_grid.h"
@@ -28,9 +29,11 @@ struct DrawOptions {
   std::int64_t count = 16, columns = 0;
   std::uint64_t seed = 1, walk = 0;
   bool walks = false, show = false;
+  FigureFlags figure = {};
 };
 
 constexpr std::int64_t kMostDrawings = 10000;
+constexpr double kGridPixels = 1;  // of a grid for one of its units
 constexpr std::size_t kShown = 4;  // drawings whose attention is drawn
 
 constexpr const char* kDrawExamples = R"(
@@ -73,9 +76,9 @@ void check_ending(const std::string& flag, const std::string& path) {
 }
 
 // SVG or PNG, by the name.
-void write_figure(const std::string& path, const view::Figure& image, OutputFiles& outputs) {
+void write_figure(const std::string& path, const view::Figure& image, const FigureFlags& flags, OutputFiles& outputs) {
   const bool svg = std::filesystem::path(path).extension() == ".svg";
-  outputs.write(path, svg ? view::to_svg(image) : view::to_png(image, 1));
+  outputs.write(path, svg ? svg_of(image, flags) : png_of(image, flags, kGridPixels));
 }
 
 // The middle of the drawing, and of its four quarters.
@@ -140,16 +143,16 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
   const std::vector<tasks::DrawingPlan> plans = plans_of(options, drawer);
   if (!options.attention.empty())
     write_figure(options.attention, attention_figure(drawer, std::span(plans).first(std::min(kShown, plans.size()))),
-                 outputs);
+                 options.figure, outputs);
   if (grid_wanted || options.show) {
     const std::vector<image::Image> drawn = drawer.draw(plans);
     if (options.show) streams.out << shown_text(drawer, plans, drawn, streams.out_terminal);
     const auto square = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(drawn.size()))));
     const view::Figure grid =
         view::drawing_grid(drawn, options.columns > 0 ? static_cast<std::size_t>(options.columns) : square);
-    if (!options.out.empty()) write_figure(options.out, grid, outputs);
-    if (!options.png.empty()) outputs.write(options.png, view::to_png(grid, 1));
-    if (!options.svg.empty()) outputs.write(options.svg, view::to_svg(grid));
+    if (!options.out.empty()) write_figure(options.out, grid, options.figure, outputs);
+    if (!options.png.empty()) outputs.write(options.png, png_of(grid, options.figure, kGridPixels));
+    if (!options.svg.empty()) outputs.write(options.svg, svg_of(grid, options.figure));
   }
   outputs.commit();
   for (const std::string& path : {options.out, options.png, options.svg, options.attention})
@@ -182,6 +185,7 @@ void add_draw_command(Flags& program, const Streams& streams) {
         flags.add(
             "--show-attention", options.attention,
             "Write a figure (.png or .svg) with the attention weights of five positions in the first four images.");
+        add_figure_flags(flags, options.figure);
         add_device_flags(flags, options.device);
       },
       run_draw);

@@ -25,6 +25,7 @@
 #include "attend/look/api/run_reader.h"
 #include "attend/look/api/shown_model.h"
 #include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/open.h"
 #include "attend/look/inspect/text_page.h"
 #include "attend/tasks/model_folder.h"
 
@@ -47,6 +48,12 @@ constexpr const char* kLookExamples = R"(
   attend look --model runs/show-tell --beside runs/show-attend-tell # compare two captioning models
   attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10 # compare two image generators)";
 
+std::vector<std::string> figure_views() {
+  std::vector<std::string> views = look::text_views();
+  views.insert(views.end(), {"compare", "rollout"});
+  return views;
+}
+
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
   flags.add("--beside", options.beside, "Second captioning or image-generation model to compare with.").group("Model");
@@ -62,17 +69,28 @@ void list_look_flags(Flags& flags, LookOptions& options) {
       .group("Output");
   flags.add("--svg", options.svg_file, "Write a figure of the attention weights as SVG.");
   flags.add("--png", options.png_file, "Write a figure of the attention weights as PNG.");
-  flags.add("--view", options.view, "Text: figure for --svg and --png; words draws attention between the words.")
-      .one_of({"map", "heads", "words", "generate", "positions"})
+  flags
+      .add("--view", options.view,
+           "Figure for --svg and --png. words draws one head between the words, all-heads a layer's heads in colours, "
+           "ablate the answer without a part of the model, compare three networks that reverse words. Images: map, "
+           "rollout or steps.")
+      .one_of(figure_views())
       .group("Figure");
-  flags.add("--stack", options.stack, "--view words, heads: attention of this stack. By default cross-attention.")
+  flags
+      .add("--stack", options.stack,
+           "Attention of this stack in words, heads, all-heads, steps, ablate. By default cross-attention.")
       .one_of({"encoder", "decoder"})
       .group("Figure");
-  flags.add("--layer", options.layer, "--view words, heads: layer, from 1; 0 chooses the clearest head.")
+  flags.add("--layer", options.layer, "Layer in these views, from 1; 0 chooses the clearest head.")
       .between(0, 1000)
       .group("Figure");
-  flags.add("--head", options.head, "--view words, heads: head, from 1; 0 chooses the clearest.")
+  flags.add("--head", options.head, "Head in these views, from 1; 0 chooses the clearest.")
       .between(0, 1000)
+      .group("Figure");
+  flags.add("--word", options.word, "Token whose weights words and all-heads draw alone, and that steps follows.")
+      .group("Figure");
+  flags.add("--without", options.without, "--view ablate: the part that is switched off.")
+      .one_of({"head", "layer", "word", "positions"})
       .group("Figure");
   add_figure_flags(flags, options.figure);
   add_max_pixels_flag(flags, options.max_pixels);
@@ -115,15 +133,34 @@ class Chosen : public look::ModelRegistry::Opened {
   look::Api api_;
 };
 
-void write_files(const LookOptions& options, const look::ShownModel& shown, look::Api& api, OutputFiles& outputs) {
+// The three networks of the page's "RNN or attention".
+view::Figure compared(const LookOptions& options, Backend& backend) {
+  std::vector<std::unique_ptr<look::Inspector>> inspectors;
+  std::vector<look::ComparedModel> models;
+  for (const auto& [name, title] : {std::pair{"reverse-rnn-plain", "RNN without attention"},
+                                    {"reverse-rnn-attention", "RNN with attention"},
+                                    {"reverse-transformer", "Transformer"}}) {
+    inspectors.push_back(look::open_inspector(tasks::find_model(name), backend, options.device.type()));
+    models.push_back({title, inspectors.back().get()});
+  }
+  return look::compare_page(models, options.text);
+}
+
+void write_files(const LookOptions& options, const look::ShownModel& shown, look::Api& api, OutputFiles& outputs,
+                 Backend& backend) {
   check(!shown.drawings(), "look: this model reads nothing, it draws: attend draw --out and --show-attention");
   if (shown.text()) {
     check(!options.text.empty(), "look: this model reads text: give --text, not --image");
     if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
     return write_figure(options, outputs, [&] {
-      return look::text_page(
-          *shown.text(), options.text,
-          {.view = options.view, .layer = options.layer - 1, .head = options.head - 1, .stack = options.stack});
+      if (options.view == "compare") return compared(options, backend);
+      return look::text_page(*shown.text(), options.text,
+                             {.view = options.view,
+                              .layer = options.layer - 1,
+                              .head = options.head - 1,
+                              .stack = options.stack,
+                              .word = options.word,
+                              .without = options.without});
     });
   }
   check(!options.image.empty(), "look: this model reads images: give --image, not --text");
@@ -133,7 +170,9 @@ void write_files(const LookOptions& options, const look::ShownModel& shown, look
     const std::string kept = shown.images()->keep(read_file(options.image)).at("image").text();
     outputs.write(options.export_file, look::exported_image(api, *shown.images(), kept));
   }
-  write_figure(options, outputs, [&] { return shown.figure(image, name); });
+  write_figure(options, outputs, [&] {
+    return shown.figure(image, name, {.view = options.view, .layer = options.layer - 1, .head = options.head - 1});
+  });
 }
 
 }  // namespace
@@ -167,7 +206,7 @@ void run_look(const LookOptions& options, const Streams& streams) {
   for (const auto& run : runs) (parts.run ? parts.others.emplace_back() : parts.run) = run.get();
   look::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) {
-    write_files(options, shown, api, outputs);
+    write_files(options, shown, api, outputs, *backend);
     return outputs.commit();
   }
 

@@ -22,11 +22,11 @@ struct LookOptions {
   std::vector<std::string> runs;
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string text, image;           // of the files below
-  std::string export_file;           // the page with its data in one file
-  std::string svg_file, png_file;    // the attention as one image
-  std::string view = "map", stack;   // which one, of a text
-  std::int64_t layer = 0, head = 0;  // from 1; 0: the clearest
+  std::string text, image;                                  // of the files below
+  std::string export_file;                                  // the page with its data in one file
+  std::string svg_file, png_file;                           // the attention as one image
+  std::string view = "map", stack, word, without = "head";  // which figure
+  std::int64_t layer = 0, head = 0;                         // from 1; 0: the clearest
   FigureFlags figure = {};
   std::int64_t max_pixels = limits::kMostPixels;  // of the image
   DeviceFlags device = {};

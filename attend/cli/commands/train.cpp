@@ -152,7 +152,7 @@ std::string what_next(const TrainedTask& task, const train::Training& training, 
   if (result.activation_bytes > 0)
     out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
                        static_cast<double>(result.activation_bytes) / 1e6);
-  out << train::compared_runs(run);
+  out << result.flops_text << train::compared_runs(run);
   for (const std::string& line : run.then) out << with_word(line, "{out}", run.out) << '\n';
   std::string chart = "attend look --run " + shell_word(run.out);
   const std::string alone = chart;

@@ -25,10 +25,10 @@ void add_figure_flags(Flags& flags, FigureFlags& figure) {
   flags.add("--palette", figure.palette, "Colours of attention weights.").one_of(view::palette_names()).group("Figure");
 }
 
-std::string png_of(const view::Figure& figure, const FigureFlags& flags) {
+std::string png_of(const view::Figure& figure, const FigureFlags& flags, double pixels) {
   const view::FigureStyle style = style_of(flags);
   const view::Figure page = view::styled(figure, style);
-  return view::to_png(page, view::scale_of(page, style, 2));
+  return view::to_png(page, view::scale_of(page, style, pixels));
 }
 
 std::string svg_of(const view::Figure& figure, const FigureFlags& flags) {

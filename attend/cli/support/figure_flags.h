@@ -17,8 +17,8 @@ struct FigureFlags {
 };
 void add_figure_flags(Flags& flags, FigureFlags& figure);
 
-// The files, in that style.
-std::string png_of(const view::Figure& figure, const FigureFlags& flags);
+// The files, in that style. pixels: for one unit of the figure, where the flags do not say.
+std::string png_of(const view::Figure& figure, const FigureFlags& flags, double pixels = 2);
 std::string svg_of(const view::Figure& figure, const FigureFlags& flags);
 
 }  // namespace attend::cli

@@ -17,6 +17,7 @@
 #include "attend/look/api/lessons.h"
 #include "attend/look/api/read_place.h"
 #include "attend/look/api/web_files.h"
+#include "attend/view/worked_json.h"
 
 namespace attend::look {
 
@@ -29,6 +30,7 @@ std::string read_text(const Json& request, const ApiOptions& options) {
 }
 
 constexpr std::int64_t kPositionRows = 48;
+constexpr std::size_t kMostWorked = 1 << 14;  // numbers of a matrix that a person types
 
 bool local_name(std::string_view host) {
   host = host.substr(0, host.rfind(':'));
@@ -130,6 +132,30 @@ Json Api::exact(const Json& request) {
   return exact_by_length(inspector(), http::word(request, "language", ""), http::whole(request, "count", 300));
 }
 
+Json Api::worked(const Json& request) {
+  std::string q = http::word(request, "q", ""), k = http::word(request, "k", ""), v = http::word(request, "v", "");
+  if (const std::string example = http::word(request, "example", ""); !example.empty()) {
+    const view::WorkedExample& one = view::worked_example(example);
+    q = one.q, k = one.k, v = one.v;
+  }
+  for (const auto& [name, text] : {std::pair{"q", &q}, {"k", &k}, {"v", &v}})
+    check(!text->empty(), "{}: there are no numbers", name);
+  const std::string w = http::word(request, "w", ""), mask = http::word(request, "mask", "none");
+  const view::Score score = view::score_named(http::word(request, "score", "dot"));
+  check(mask == "none" || mask == "causal", "mask: none or causal, not '{}'", mask);
+  const auto read = [](const std::string& text, const char* name) {
+    return text.empty() ? view::NamedMatrix{} : view::read_matrix(text, name, kMostWorked);
+  };
+  view::NamedMatrix queries = read(q, "q"), keys = read(k, "k"), values = read(v, "v");
+  check(queries.rows * std::max(keys.rows, values.columns) <= kMostWorked,
+        "{} queries, {} keys and values of {} numbers are too many for this page", queries.rows, keys.rows,
+        values.columns);
+  return view::page_json(view::work_attention(std::move(queries), std::move(keys), std::move(values), read(w, "w"),
+                                              {.score = score,
+                                               .scaled = http::flag(request, "scaled", score == view::Score::dot),
+                                               .causal = mask == "causal"}));
+}
+
 Json Api::run(const Json& request) {
   constexpr std::size_t kNoImages = std::numeric_limits<std::size_t>::max();
   check(parts_.run != nullptr, "there is no run here, only a model");
@@ -192,6 +218,8 @@ void Api::add_questions() {
   question("states", "The encoder's states, also in another order of the tokens.",
            [this](const Json& body) { return dumped(states(body)); });
   question("exact", "The share of exact answers by length.", [this](const Json& body) { return dumped(exact(body)); });
+  question("worked", "Attention on given numbers, step by step.",
+           [](const Json& body) { return dumped(worked(body)); });
   question("run", "New lines of the log of a training run.", [this](const Json& body) { return dumped(run(body)); });
   routes_.add({.method = "POST", .path = path("image"), .summary = "Keeps an image (PNG, JPEG or WebP as the body)."},
               [this](const http::Request& request, const http::PathValues&) {

@@ -56,6 +56,7 @@ class Api {
   Json output(const Json& request);
   Json states(const Json& request);  // also in another order, compared with this one
   Json exact(const Json& request);
+  static Json worked(const Json& request);  // attention on given numbers, without a model
   Json run(const Json& request);
 
  private:

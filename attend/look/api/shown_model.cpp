@@ -1,5 +1,6 @@
 #include "attend/look/api/shown_model.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "attend/base/error.h"
@@ -9,6 +10,7 @@
 #include "attend/look/inspect/caption.h"
 #include "attend/look/inspect/detection.h"
 #include "attend/look/inspect/image_page.h"
+#include "attend/view/trace_figure.h"
 
 namespace attend::look {
 
@@ -44,13 +46,22 @@ ShownModel::ShownModel(const std::filesystem::path& folder, const std::filesyste
     drawings_ = std::make_unique<DrawingApi>(*opened_.drawings, DrawingApi::Beside{beside_.drawings.get(), name});
 }
 
-view::Figure ShownModel::figure(const image::Image& image, const std::string& name) const {
+view::Figure ShownModel::figure(const image::Image& image, const std::string& name, const ImageView& view) const {
+  check(view.view == "map" || (opened_.images && (view.view == "rollout" || view.view == "steps")),
+        "look: there is no view '{}' of this model", view.view);
   if (const tasks::Detector* detector = opened_.detector.get())
     return detection_page(inspect_detection(*detector, detector->prepare(image)), name, DetectionApi::kThreshold);
   if (const tasks::LoadedDescriber* describer = opened_.describer.get())
     return caption_page(inspect_caption(*describer, describer->prepare(image)));
   check(opened_.images != nullptr, "look: this model reads no images");
-  return image_page(opened_.images->inspect(opened_.images->prepare(image)), name);
+  ImageInspector& inspector = *opened_.images;
+  const image::Image prepared = inspector.prepare(image);
+  if (view.view == "map") return image_page(inspector.inspect(prepared), name);
+  if (view.view == "rollout") return rollout_page(inspector.inspect(prepared), name);
+  const auto layers = static_cast<std::int64_t>(inspector.places().size());
+  return view::trace_figure(inspector.trace(prepared, {.layer = view.layer < 0 ? layers - 1 : view.layer,
+                                                       .head = std::max<std::int64_t>(0, view.head)}),
+                            name);
 }
 
 }  // namespace attend::look

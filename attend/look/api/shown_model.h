@@ -23,8 +23,13 @@ class ShownModel {
   DrawingApi* drawings() const { return drawings_.get(); }  // null: it makes none
   Api::Parts parts() const { return {.inspector = text(), .images = images(), .drawings = drawings()}; }
 
-  // What a model that reads images makes of one, as a drawing for a file.
-  view::Figure figure(const image::Image& image, const std::string& name) const;
+  // What a model that reads images makes of one, as a drawing for a file. view: map, or of a classifier also rollout or
+  // steps (of the class token, or the first patch).
+  struct ImageView {
+    std::string view = "map";
+    std::int64_t layer = -1, head = -1;  // of steps; below 0: the last layer, the first head
+  };
+  view::Figure figure(const image::Image& image, const std::string& name, const ImageView& view) const;
 
  private:
   OpenedModel opened_, beside_;

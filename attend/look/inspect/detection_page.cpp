@@ -7,6 +7,7 @@
 
 #include "attend/look/inspect/detection.h"
 #include "attend/view/boxes_figure.h"
+#include "attend/view/figure_layout.h"
 #include "attend/view/image_heat.h"
 
 namespace attend::look {
@@ -56,15 +57,12 @@ view::Figure detection_page(const DetectionInspection& inspection, const std::st
   view::Figure page{.width = 360, .height = kPageTitle};
   page.texts.push_back(
       {.x = 16, .y = 22, .text = name + " → " + (text.empty() ? "nothing" : text), .size = 15, .bold = true});
-  page = view::stacked(std::move(page), view::boxes_figure(inspection.seen, boxes));
+  page = view::stacked({page, view::boxes_figure(inspection.seen, boxes)});
   const DetectionTiles tiles = detection_tiles(inspection, threshold);
   if (tiles.queries.empty()) return page;
-  page =
-      view::stacked(std::move(page),
-                    view::tiles_figure(tiles.queries, {.title = "where each query looks: the last layer, all heads"}));
   return view::stacked(
-      std::move(page),
-      view::tiles_figure(tiles.places, {.title = "where the encoder looks from the middle of each: the last layer"}));
+      {page, view::tiles_figure(tiles.queries, {.title = "where each query looks: the last layer, all heads"}),
+       view::tiles_figure(tiles.places, {.title = "where the encoder looks from the middle of each: the last layer"})});
 }
 
 }  // namespace attend::look

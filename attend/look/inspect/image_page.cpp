@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include "attend/base/error.h"
+#include "attend/image/resize.h"
+#include "attend/view/tiles_figure.h"
+
 namespace attend::look {
 
 TellingHeat telling_heat(const ImageInspection& inspection) {
@@ -32,6 +36,21 @@ view::Figure image_page(const ImageInspection& inspection, const std::string& na
     page.rows.push_back(std::move(row));
   }
   return view::image_heads(page);
+}
+
+view::Figure rollout_page(const ImageInspection& inspection, const std::string& name) {
+  check(inspection.rollout.missing.empty() && !inspection.attention.empty(), "look: no rollout: {}",
+        inspection.rollout.missing.empty() ? "this model has no attention" : inspection.rollout.missing);
+  constexpr int kSide = 224;
+  const ImageAttention& last = inspection.attention.back();
+  const auto tile = [&](const char* title, const Extent2& grid, const std::vector<float>& weights) {
+    return view::Tile{title, view::lit(image::resize(inspection.seen, kSide, kSide, {.filter = image::Filter::box}),
+                                       {static_cast<std::size_t>(grid.h), static_cast<std::size_t>(grid.w), weights})};
+  };
+  return view::tiles_figure({{"input", inspection.seen},
+                             tile("attention rollout", inspection.rollout.grid, inspection.rollout.weights),
+                             tile("last layer alone", last.place.keys, last.heat(-1))},
+                            {.title = inspection.text.empty() ? name : name + " → " + inspection.text, .width = kSide});
 }
 
 }  // namespace attend::look

@@ -23,4 +23,7 @@ TellingHeat telling_heat(const ImageInspection& inspection);
 // The image, its labels, that heat, and every head of every layer small.
 view::Figure image_page(const ImageInspection& inspection, const std::string& name);
 
+// Rollout alone, beside the image and the last layer. Throws Error where there is none.
+view::Figure rollout_page(const ImageInspection& inspection, const std::string& name);
+
 }  // namespace attend::look

@@ -8,7 +8,10 @@
 
 #include "attend/base/error.h"
 #include "attend/look/inspect/head_roles.h"
+#include "attend/view/figure_layout.h"
 #include "attend/view/heads_figure.h"
+#include "attend/view/text_width.h"
+#include "attend/view/trace_figure.h"
 #include "attend/view/words_figure.h"
 
 namespace attend::look {
@@ -112,9 +115,137 @@ view::Figure map_figure(Inspector& inspector, const Inspection& seen, const std:
                             {.title = title, .main = rows.size() - 1, .words = sides.rows, .onto = sides.columns});
 }
 
+// Which of these tokens a person means.
+std::ptrdiff_t token_named(const std::vector<std::string>& tokens, const std::string& word) {
+  if (word.empty()) return -1;
+  std::string all;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string shown = view::printable(tokens[i]);
+    const std::size_t begin = std::min(shown.find_first_not_of(' '), shown.size());
+    if (shown.substr(begin) == word) return static_cast<std::ptrdiff_t>(i);
+    all += (i ? ", " : "") + shown.substr(begin);
+  }
+  fail("look: there is no token '{}' here; the tokens are {}", word, all);
+}
+
+struct DrawnHead {
+  Chosen chosen;
+  const std::vector<HeadRole>& roles;  // of its layer
+  std::string title;
+};
+
+// One head, or all heads of its layer in colours.
+view::Figure between_words(Inspector& inspector, const Inspection& seen, const DrawnHead& drawn, const TextView& view) {
+  const SeenAttention& layer = seen.attention[drawn.chosen.layer];
+  const bool all = view.view == "all-heads" && view.head < 0, cross = layer.place.kind == "cross";
+  const Sides sides = sides_of(seen, layer, inspector.card().start);
+  const std::string which = all ? fmt::format("all {} heads", layer.heads)
+                                : fmt::format("head {}: {}", drawn.chosen.head + 1,
+                                              role_name(drawn.roles[static_cast<std::size_t>(drawn.chosen.head)]));
+  return view::words_figure({.title = drawn.title,
+                             .note = fmt::format("{} {}-attention, layer {}, {}", layer.place.stack, layer.place.kind,
+                                                 layer.place.layer + 1, which),
+                             .words = sides.rows,
+                             .onto = sides.columns,
+                             .words_name = cross ? "translation" : "attending",
+                             .onto_name = cross ? "source" : "attended",
+                             .weights = all ? std::span<const float>(layer.weights) : head_of(layer, drawn.chosen.head),
+                             .heads = all ? static_cast<std::size_t>(layer.heads) : 1,
+                             .word = token_named(sides.rows, view.word)});
+}
+
+// One token through the chosen head: the named one, or the one whose row is the most decided.
+view::Figure steps_of_head(Inspector& inspector, const Inspection& seen, const DrawnHead& drawn, const TextView& view,
+                           const std::string& text) {
+  const SeenAttention& layer = seen.attention[drawn.chosen.layer];
+  SeenAttention own = layer;
+  own.place.kind = "self";  // the tokens that the layer reads, also where it attends to others
+  std::ptrdiff_t token = token_named(sides_of(seen, own, inspector.card().start).rows, view.word);
+  if (token < 0) {
+    const std::span<const float> weights = head_of(layer, drawn.chosen.head);
+    token = (std::ranges::max_element(weights) - weights.begin()) / static_cast<std::ptrdiff_t>(layer.columns);
+  }
+  const view::Trace trace = inspector.trace({.text = text,
+                                             .target = seen.target_ids,
+                                             .place = layer.place,
+                                             .head = drawn.chosen.head,
+                                             .token = static_cast<std::int64_t>(token)});
+  return view::trace_figure(trace, fmt::format("{} ({} {}-attention, layer {})", drawn.title, layer.place.stack,
+                                               layer.place.kind, layer.place.layer + 1));
+}
+
+// The last attention of an answer, its heads averaged, between the words.
+view::Figure answer_figure(const Inspection& seen, const std::string& start, const std::string& title) {
+  const SeenAttention& last = seen.attention.back();
+  const std::size_t size = last.rows * last.columns;
+  std::vector<float> mean(size);
+  for (std::size_t i = 0; i < last.weights.size(); ++i)
+    mean[i % size] += last.weights[i] / static_cast<float>(last.heads);
+  const Sides sides = sides_of(seen, last, start);
+  const bool cross = last.place.kind == "cross";
+  return view::words_figure(
+      {.title = title,
+       .note = fmt::format("{} {}-attention, layer {}, {}", last.place.stack, last.place.kind, last.place.layer + 1,
+                           last.heads > 1 ? "all heads averaged" : "its only head"),
+       .words = sides.rows,
+       .onto = sides.columns,
+       .words_name = cross ? "written" : "attending",
+       .onto_name = cross ? "source" : "attended",
+       .weights = mean});
+}
+
+view::Figure ablate_figure(Inspector& inspector, const Inspection& seen, const Chosen& chosen, const TextView& view,
+                           const std::string& text) {
+  const AttentionPlace& place = seen.attention[chosen.layer].place;
+  InspectOptions options;
+  std::string without;
+  if (view.without == "head") {
+    options.ablation.heads.push_back({place, chosen.head, 0});
+    without =
+        fmt::format("{} {}-attention, layer {}, head {}", place.stack, place.kind, place.layer + 1, chosen.head + 1);
+  } else if (view.without == "layer") {
+    options.ablation.layers.push_back({place.stack, place.layer});
+    without = fmt::format("{} layer {}", place.stack, place.layer + 1);
+  } else if (view.without == "word") {
+    check(!view.word.empty(), "look: --without word needs --word");
+    options.ablation.masked.push_back(token_named(seen.source, view.word));
+    without = fmt::format("“{}”", view.word);
+  } else {
+    check(view.without == "positions", "look: --without is head, layer, word or positions, not '{}'", view.without);
+    options.ablation.positions = false;
+    without = "positions";
+  }
+  const Inspection changed = inspector.inspect(text, options);
+  const std::string& start = inspector.card().start;
+  return view::beside({answer_figure(seen, start, fmt::format("As it is: {}", seen.text)),
+                       answer_figure(changed, start, fmt::format("Without {}: {}", without, changed.text))});
+}
+
 }  // namespace
 
+view::Figure compare_page(const std::vector<ComparedModel>& models, const std::string& text) {
+  std::vector<view::Figure> plain, attending;
+  for (const ComparedModel& model : models) {
+    const Inspection seen = model.inspector->inspect(text);
+    const std::string title = fmt::format("{}: {}", model.title, seen.text);
+    if (!seen.attention.empty()) {
+      attending.push_back(answer_figure(seen, model.inspector->card().start, title));
+      continue;
+    }
+    const EncoderStates states = model.inspector->states({.text = text});  // one vector is all it hands over
+    plain.push_back(view::vectors_figure(title, states.summary, states.summary.size()));
+  }
+  plain.push_back(view::beside(attending));
+  return view::stacked(plain);
+}
+
+std::vector<std::string> text_views() {
+  return {"map", "heads", "words", "all-heads", "steps", "generate", "positions", "ablate"};
+}
+
 view::Figure text_page(Inspector& inspector, const std::string& text, const TextView& view) {
+  const std::vector<std::string> views = text_views();
+  check(std::ranges::count(views, view.view) > 0, "look: there is no view '{}' of a text", view.view);
   const Inspection seen = inspector.inspect(text);
   const std::string title = view.title.empty() ? title_of(inspector, text, seen) : view.title;
   if (view.view == "positions") {
@@ -136,21 +267,9 @@ view::Figure text_page(Inspector& inspector, const std::string& text, const Text
   const std::vector<std::vector<HeadRole>> roles = head_roles(seen, inspector.card().start);
   const Chosen chosen = chosen_head(seen, view, roles);
   if (view.view == "heads") return map_figure(inspector, seen, title, &chosen);
-  check(view.view == "words", "look: there is no view '{}' of a text; choose map, heads, words, generate or positions",
-        view.view);
-  const SeenAttention& layer = seen.attention[chosen.layer];
-  const HeadRole& role = roles[chosen.layer][static_cast<std::size_t>(chosen.head)];
-  const Sides sides = sides_of(seen, layer, inspector.card().start);
-  const bool cross = layer.place.kind == "cross";
-  return view::words_figure(
-      {.title = title,
-       .note = fmt::format("{} {}-attention, layer {}, head {}: {}", layer.place.stack, layer.place.kind,
-                           layer.place.layer + 1, chosen.head + 1, role_name(role)),
-       .words = sides.rows,
-       .onto = sides.columns,
-       .words_name = cross ? "translation" : "attending",
-       .onto_name = cross ? "source" : "attended",
-       .weights = head_of(layer, chosen.head)});
+  if (view.view == "ablate") return ablate_figure(inspector, seen, chosen, view, text);
+  if (view.view == "steps") return steps_of_head(inspector, seen, {chosen, roles[chosen.layer], title}, view, text);
+  return between_words(inspector, seen, {chosen, roles[chosen.layer], title}, view);
 }
 
 }  // namespace attend::look

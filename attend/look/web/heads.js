@@ -13,7 +13,7 @@ export function place() {
 const kindOf = a => a.stack + " " + a.kind;
 
 // Which attention, layer and head; show(place) marks those of another place with the same choices.
-export function placeControls(now, { average = true } = {}) {
+export function placeControls(now, { average = true, heads: choose = true } = {}) {
   const kinds = [...new Map(model.attention.map(a => [kindOf(a), [kindOf(a), titleOf(a)]])).values()];
   const layers = model.attention.filter(a => kindOf(a) === kindOf(now)).map(a => [a.layer, String(a.layer + 1)]);
   const heads = Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)]);
@@ -23,7 +23,7 @@ export function placeControls(now, { average = true } = {}) {
   const layer = choice("layer", layers, now.layer, layer => set({ layer })), which = choice("head", heads, head(now), head => set({ head }));
   return { nodes: [
     choice("kind", kinds, kindOf(now), kind => { const [stack, name] = kind.split(" "); set({ stack, kind: name }); }),
-    h("label", {}, "layer", layer), h("label", {}, "head", which),
+    h("label", {}, "layer", layer), choose ? h("label", {}, "head", which) : null,
   ], show(at) { layer.show(at.layer), which.show(head(at)); } };
 }
 

@@ -1,6 +1,7 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
 import { begin, exported, inspect, model, onChange, opening, readAddress, sentences, set, shelf, state, subject } from "look/state";
 import { h } from "look/draw";
+import { canCourse, courseView } from "look/course";
 import { compareView, comparable } from "look/compare";
 import { explain } from "look/glossary";
 import { hint } from "look/hints";
@@ -9,10 +10,12 @@ import { showSource } from "look/source";
 import { applyBareStop, canTour, showTour, startTour } from "look/tour";
 import { mapView } from "look/map";
 import { headsView } from "look/heads";
+import { allHeadsView } from "look/all_heads";
 import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
 import { answeredText, generateView, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
+import { numbersView } from "look/numbers";
 import { runView } from "look/run";
 import { imageView } from "look/image_view";
 import { rolloutView } from "look/image_rollout";
@@ -43,15 +46,17 @@ const drawings = model.kind === "drawing" && {
   ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Attention", whereView], walk: ["Walk", walkView],
   ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
 };
-const views = drawings || images ? drawings || looks : {
+const views = { ...(drawings || images ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone || !model.attention.length ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
+  ...(!alone && model.attention.some(a => a.heads > 1) ? { "all-heads": ["All heads", allHeadsView] } : {}),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
   ...(model.positions ? { positions: ["Positions", positionsView] } : {}),
   ...(answers[0] ? { generate: [answers[0], generateView] } : {}),
   ...(alone ? {} : { ablate: ["Ablate", ablateView] }),
+  ...(alone || exported ? {} : { numbers: ["Numbers", numbersView] }),
   ...(comparable() ? { compare: ["RNN or attention", compareView] } : {}),
-};
+}), ...(canCourse() ? { course: ["Course", courseView] } : {}) };
 const $ = id => document.getElementById(id);
 
 function fail(error) {
@@ -79,10 +84,11 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  $("form").hidden = images || drawings || open === "run";
-  $("images").hidden = !images || open === "run";
-  $("sentences").hidden = images || drawings || open === "run" || exported !== null || sentences.length < 2;
-  $("translation").hidden = drawings || open === "run";  // its inputs are those it was recorded with
+  const apart = ["run", "numbers", "course"].includes(open);  // of other inputs than the one above the views
+  $("form").hidden = images || drawings || apart;
+  $("images").hidden = !images || apart;
+  $("sentences").hidden = images || drawings || apart || exported !== null || sentences.length < 2;
+  $("translation").hidden = drawings || apart;
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
 
@@ -109,7 +115,9 @@ async function draw() {
       $("view").replaceChildren(view);
       explain(view), hint(document.body);
     }
-    showSentence(), showSource(), showTour(answered);
+    showSentence(), showSource();
+    await showTour(answered);
+    if (mine !== turn) return;
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
@@ -132,13 +140,13 @@ function key(event) {
   if (event.key === "/") { event.preventDefault(); return $(images ? "choose" : "text")?.focus(); }
   if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
-  if (!here.length || !["heads", "steps", "map", "image", "windows", "objects", "sentence"].includes(state.view)) return;
+  if (!here.length || !["heads", "all-heads", "steps", "map", "image", "windows", "objects", "sentence"].includes(state.view)) return;
   const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
   if (side || up) {
     event.preventDefault();
     set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + up)),
           head: Math.max(state.view === "steps" || state.view === "map" ? 0 : -1, Math.min(Math.max(...here.map(a => a.heads)) - 1, state.head + side)) });
-  } else if (token) set(state.view === "image" ? { query: Math.max(-1, state.query + token) } : state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
+  } else if (token) set(state.view === "image" ? { query: Math.max(-1, state.query + token) } : ["heads", "all-heads"].includes(state.view) ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
 }
 
 function theme(name) {

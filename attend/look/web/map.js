@@ -10,7 +10,7 @@ import { wordsFigure } from "look/words";
 const nameOf = (at, head) => head < 0 ? "all heads averaged" : model.layers ? `layer ${at.layer + 1}, head ${head + 1}` : "the attention";
 
 // What the two columns of words are called: keys on the left, queries on the right.
-const sidesOf = at => at.kind === "cross" ? ["source", "translation"] : ["attended", "attending"];
+export const sidesOf = at => at.kind === "cross" ? ["source", "translation"] : ["attended", "attending"];
 
 // One head between the words. show(at, head) draws it; focus marks one row of it.
 function wordsCard(result) {
@@ -21,7 +21,7 @@ function wordsCard(result) {
     say(title, `${titleOf(at)[0].toUpperCase() + titleOf(at).slice(1)}, ${nameOf(at, head)}`);
     const row = focus >= 0 ? matrix(layer, head)[Math.min(focus, rows.length - 1)] : null, most = row ? row.indexOf(Math.max(...row)) : -1;
     say(role, row ? `‘${shown(rows[focus])}’ attends to ‘${shown(columns[most])}’ with ${(100 * row[most]).toFixed(0)} % of its weight.` : found ? `${found.words[0].toUpperCase() + found.words.slice(1)}.` : "");
-    const drawing = wordsFigure({ rows, columns, weights: matrix(layer, head), heads: sidesOf(at), label: `${titleOf(at)}, ${nameOf(at, head)}` });
+    const drawing = wordsFigure({ rows, columns, weights: matrix(layer, head), titles: sidesOf(at), label: `${titleOf(at)}, ${nameOf(at, head)}` });
     box.replaceChildren(figure(`words-${at.stack}-${at.kind}-${at.layer + 1}-${head + 1}`, drawing));
     if (focus >= 0) drawing.show(focus);
     say(who, `${whoLooks(at)}. A thicker curve is a larger weight. Point at a word for its own weights.`);

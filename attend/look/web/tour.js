@@ -1,8 +1,9 @@
-// The tour: stops (tours.js) that drive the page's own views from the input to the answer. The address holds the number of
-// the stop.
+// The card over the views: the tour, whose stops (tours.js) drive the page's own views from the input to the answer, and the
+// stop of the course (course.js) that a view was opened from. The address holds the number of the stop.
 import { bare, exported, model, set, state } from "look/state";
 import { h } from "look/draw";
 import { explain } from "look/glossary";
+import { courseStop } from "look/course";
 import { stopsOf } from "look/tours";
 
 // Only a network without attention, or a run without a model, has nothing to show.
@@ -39,7 +40,21 @@ export function startTour(result) {
   go(result || {}, 1);
 }
 
-export function showTour(result) {
+// A stop of the course: its sentence and what to expect, the way back to the course, and on to the next stop.
+function showCourse({ n, count, title, body, open, leave, next }) {
+  document.body.classList.add("touring");
+  box.hidden = false;
+  const id = `course ${n}`;
+  if (id === shownStop) return;
+  shownStop = id;
+  box.replaceChildren(h("div", {}, h("strong", {}, title), h("span", { class: "quiet" }, ` ${n} of ${count}`), h("button", { class: "plain", id: "skip", onclick: leave }, "close")), ...body,
+    h("div", { class: "controls" }, h("button", { id: "back", onclick: open }, "← course"), next ? h("button", { id: "next", class: "on", onclick: next }, "next →") : ""));
+  explain(box, "p");
+}
+
+export async function showTour(result) {
+  const lesson = await courseStop();
+  if (lesson) return showCourse(lesson);
   const on = canTour() && state.tour > 0;
   document.body.classList.toggle("touring", Boolean(on));
   box.hidden = !on;

@@ -32,6 +32,7 @@ void produce_state(const FileWriter& write, const RunState& state, std::span<con
   for_each_buffer(all, [&](const std::string& name, const Tensor& flat) { writer.add(name, flat); });
   const Json json = {{"step", state.step},
                      {"seconds", state.seconds},
+                     {"items", state.items},
                      {"best_score", state.best_score},
                      {"best_loss", state.best_loss},
                      {"best_step", state.best_step},
@@ -56,6 +57,7 @@ RunState counters_in(const checkpoint::Safetensors& file, const std::string& pat
   try {
     const Json json = parse_json(found->second, path);
     json.at("step").get_to(state.step), json.at("seconds").get_to(state.seconds);
+    if (json.contains("items")) json.at("items").get_to(state.items);  // not in states of version 0.1
     json.at("best_score").get_to(state.best_score), json.at("best_loss").get_to(state.best_loss);
     json.at("best_step").get_to(state.best_step);
     json.at("validations_since_best").get_to(state.validations_since_best);

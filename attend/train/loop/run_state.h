@@ -16,7 +16,8 @@ namespace attend::train {
 
 struct RunState {
   std::int64_t step = 0;
-  double seconds = 0;  // of training so far
+  double seconds = 0;      // of training so far
+  std::int64_t items = 0;  // tokens or images learned from so far
   double best_score = -1e300, best_loss = 0;
   std::int64_t best_step = 0, validations_since_best = 0;
   std::vector<std::int64_t> checkpoints = {};  // steps whose weights are kept for averaging

@@ -95,6 +95,7 @@ class Run {
     if (curves_) curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
+    result_.flops = flops_so_far();
     result_.activation_bytes = steps_.activation_bytes();
     return result_;
   }
@@ -129,9 +130,12 @@ class Run {
     const std::int64_t step = ++state_.step;
     done_ = steps_.run({.step = step, .signal = interrupt_->signal(), .seconds = elapsed()}, scheduled_step());
     state_.position = task_.position();
+    state_.items += done_.items;
     state_.since_log.items += done_.items;
     ++state_.since_log.steps;
   }
+
+  double flops_so_far() const { return options_.flops_per_item * static_cast<double>(state_.items); }
 
   double elapsed() const {
     return seconds_before_ + std::chrono::duration<double>(steady_clock::now() - started_).count();
@@ -163,6 +167,11 @@ class Run {
                  {task_.items() + "_per_second", std::round(items_per_second)},
                  {"activation_bytes", steps_.activation_bytes()},
                  {"seconds", elapsed()}};
+    if (options_.flops_per_item > 0) {
+      line["flops_per_step"] = options_.flops_per_item * static_cast<double>(state_.since_log.items) /
+                               static_cast<double>(state_.since_log.steps);
+      line["flops"] = flops_so_far();
+    }
     if (distributed_.distributed()) tell_of_messages(line, seconds);
     for (std::size_t i = 0; i < steps_.names().size(); ++i) line["losses"][steps_.names()[i]] = mean(i + 1);
     add_to_log(line);

@@ -116,6 +116,7 @@ struct TrainerOptions {
   std::int64_t patience = 0;  // validations without a better score before stopping; 0: never
   std::int64_t average = 5;   // how many of the last checkpoints are averaged in the end
   Recompute recompute = Recompute::none;
+  double flops_per_item = 0;   // counted, of a forward and a backward pass, for the log; 0: nobody has counted
   Painter* painter = nullptr;  // records the task's examples on the way, for at most a fiftieth of the time
   std::ostream* messages = nullptr;
   Terminal terminal = {};
@@ -129,6 +130,7 @@ struct TrainingResult {
   bool stopped_early = false;
   bool averaged = false;  // the average of the last checkpoints was the best
   double seconds = 0;
+  double flops = 0;                  // counted, of all steps; 0: nobody has counted
   std::size_t activation_bytes = 0;  // of a step, activations and their gradients together; 0 before two steps
   Validation best;
 };

@@ -10,6 +10,7 @@
 #include "attend/tensor/backend.h"
 #include "attend/train/loop/run_recovery.h"
 #include "attend/train/loop/run_state.h"
+#include "attend/train/recipes/flops.h"
 #include "attend/train/recipes/memory_estimate.h"
 #include "attend/train/recipes/start_folder.h"
 #include "attend/train/recipes/time_estimate.h"
@@ -157,8 +158,10 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
     if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();
-  TrainingOutcome result{
-      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options)), facts.sample};
+  train::TrainerOptions trainer = trainer_options(facts.settings, folder, options);
+  trainer.flops_per_item = counted_flops(folder.prepared() / "config.json", task->items(), facts.length);
+  TrainingOutcome result{train::train(*task, learners_of(facts, parts), trainer), facts.sample};
+  result.flops_text = flops_text(result, world.size(), backend.on_host() ? training_speed(backend, computed.dtype) : 0);
   if (!result.interrupted && world.is_root()) {
     trainee->finish(*task);
     if (options.examples) result.examples = best_and_worst(task->scored_examples());

@@ -62,6 +62,7 @@ struct JobFacts {
   std::string sample = {};  // a file to try the model on, where it reads images
   std::int64_t tokens = 0;  // that go through the model in a batch, or patches, to estimate the time; 0: unknown
   StepSizes sizes = {};     // to estimate the memory
+  std::int64_t length = 0;  // of a text of a batch, to count operations; 0: what the model was made for
 };
 
 // A recipe whose files are read: its data, and a model that has no memory before facts() was asked for its parts.
@@ -98,6 +99,7 @@ struct Training {
 struct TrainingOutcome : train::TrainingResult {
   std::string sample = {};            // as in JobFacts
   train::BestAndWorst examples = {};  // of the validation data, where TrainOptions::examples asked for them
+  std::string flops_text = {};        // what was counted, for a person; empty: nothing was
 };
 
 // Throws Error, with everything in the folder as it was, when something is wrong before the first step.

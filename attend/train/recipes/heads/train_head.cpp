@@ -118,7 +118,8 @@ class HeadJob : public JobOf<HeadTask> {
             .settings = recipe,
             .recipe = to_json(recipe),
             .more = length_text(recipe),
-            .tokens = tokens_of_a_text() * recipe.batch};
+            .tokens = tokens_of_a_text() * recipe.batch,
+            .length = tokens_of_a_text()};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
