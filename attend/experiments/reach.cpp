@@ -72,7 +72,7 @@ double ReachMap::reached() const {
 
 std::vector<ReachMap> run_reach(const ReachOptions& options, Backend& backend) {
   check(options.length >= 2 && options.length <= 32, "reach: 2 to 32 positions, not {}", options.length);
-  check(options.width >= 1 && options.width <= 32, "reach: a width of 1 to 32, not {}", options.width);
+  check(options.width <= 32, "reach: at most 32 dimensions, not {}", options.width);
   check(options.layers >= 1 && options.layers <= 16, "reach: 1 to 16 layers, not {}", options.layers);
   std::vector<ReachMap> maps;
   for (const Reader& reader : kReaders) maps.push_back(reach_of(reader, options, backend));

@@ -59,11 +59,14 @@ struct RnnLayer {
   }
 };
 
+constexpr std::int64_t kWidestHead = 128;
+std::int64_t heads_of(std::int64_t width) { return width <= kWidestHead ? 1 : width / kWidestHead; }
+
 struct AttentionLayer {
   nn::SelfAttention attention;
   bool causal;
   AttentionLayer(const LayerSizes& sizes, const AttentionWindow& window)
-      : attention({.width = sizes.width, .heads = 1, .window = window}), causal(sizes.causal) {}
+      : attention({.width = sizes.width, .heads = heads_of(sizes.width), .window = window}), causal(sizes.causal) {}
   Tensor operator()(const Tensor& x) const { return attention(x, {.causal = causal}).value; }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -95,7 +98,10 @@ std::string_view name_of(LayerKind kind) {
 }
 
 std::unique_ptr<SequenceLayer> make_layer(LayerKind kind, const LayerSizes& sizes) {
-  check(sizes.width >= 1 && sizes.width <= 4096, "experiment: the width must be 1 to 4096, not {}", sizes.width);
+  check(sizes.width >= 8 && sizes.width <= 4096 && sizes.width % 8 == 0,
+        "experiment: the networks have 8 to 4096 dimensions, a multiple of 8, not {}", sizes.width);
+  check(sizes.width <= kWidestHead || sizes.width % kWidestHead == 0,
+        "experiment: more than {} dimensions must be a multiple of it, not {}", kWidestHead, sizes.width);
   check(sizes.kernel >= 1 && sizes.kernel % 2 == 1, "experiment: the kernel must be odd, not {}", sizes.kernel);
   check(kind != LayerKind::mlp || (sizes.length >= 1 && sizes.length * sizes.width <= 8192),
         "experiment: an MLP over {} positions of width {} has more than 8192 inputs", sizes.length, sizes.width);

@@ -12,7 +12,7 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kWidth = 560, kHeight = 250, kLeft = 62, kRight = 150, kTop = 34, kBottom = 48;
+constexpr double kWidth = 600, kHeight = 250, kLeft = 62, kRight = 190, kTop = 34, kBottom = 48;
 constexpr Color kAxis = {120, 120, 120}, kGrid = {226, 226, 226}, kInk = {34, 34, 34};
 // Distinct in hue and in lightness, so that they differ in grey, too.
 constexpr std::array<Color, 5> kColors = {

@@ -63,7 +63,7 @@ TEST_P(Experiments, BadValuesEndWithOne) {
 INSTANTIATE_TEST_SUITE_P(
     Small, Experiments,
     testing::Values(
-        Experiment{"reach", {"--length", "4", "--dimensions", "4"}, "causal self-attention"},
+        Experiment{"reach", {"--length", "4", "--dimensions", "8"}, "causal self-attention"},
         Experiment{"layers", {"--lengths", "4,8", "--dimensions", "8", "--repeats", "1"}, "n²·d"},
         Experiment{"gradients", {"--length", "9", "--dimensions", "8"}, "tanh RNN"},
         Experiment{"recall", {"--distances", "2,4", "--steps", "2", "--dimensions", "8"}, "chance is 6.2 %"},

@@ -27,7 +27,7 @@ const ReachMap& named(const std::vector<ReachMap>& maps, const std::string& name
 
 // Zeros are exact: nothing arrives where there is no connection.
 TEST(Reach, IsWhatTheConnectionsAllow) {
-  const auto maps = run_reach({.length = 6, .width = 4}, backend());
+  const auto maps = run_reach({.length = 6, .width = 8}, backend());
   for (std::int64_t t = 0; t < 6; ++t)
     for (std::int64_t s = 0; s < 6; ++s) {
       EXPECT_GT(named(maps, "MLP").at(t, s), 0);
@@ -41,14 +41,14 @@ TEST(Reach, IsWhatTheConnectionsAllow) {
 }
 
 TEST(Reach, OfConvolutionsGrowsWithDepth) {
-  const auto maps = run_reach({.length = 7, .width = 3, .layers = 2}, backend());
+  const auto maps = run_reach({.length = 7, .width = 8, .layers = 2}, backend());
   for (std::int64_t t = 0; t < 7; ++t)
     for (std::int64_t s = 0; s < 7; ++s) EXPECT_EQ(named(maps, "convolution").at(t, s) > 0, std::abs(t - s) <= 2);
 }
 
 // The Jacobian of a linear layer is its weights, whatever the input is: row t of a convolution is that of row t + 1.
 TEST(Reach, OfAConvolutionIsTheSameEverywhere) {
-  const ReachMap map = named(run_reach({.length = 6, .width = 4}, backend()), "convolution");
+  const ReachMap map = named(run_reach({.length = 6, .width = 8}, backend()), "convolution");
   for (std::int64_t t = 2; t + 1 < 6; ++t) {
     EXPECT_NEAR(map.at(t, t - 1), map.at(1, 0), 1e-5);
     EXPECT_NEAR(map.at(t, t), map.at(1, 1), 1e-5);
@@ -89,15 +89,15 @@ TEST(Recall, IsLearnedByAttentionAtAnyDistance) {
 }
 
 TEST(LayerCosts, CountWhatTheFormulasSay) {
-  const auto rows = run_layer_costs({.lengths = {8, 16}, .width = 4, .repeats = 1}, backend());
+  const auto rows = run_layer_costs({.lengths = {8, 16}, .width = 8, .repeats = 1}, backend());
   const auto row = [&](LayerKind kind, std::int64_t length) {
     for (const LayerCostRow& one : rows)
       if (one.kind == kind && one.length == length) return one;
     throw Error("missing");
   };
   // n²·d for the scores and again for the sums, and 4·n·d² for the projections.
-  EXPECT_EQ(row(LayerKind::attention, 16).multiply_adds, 2 * 16 * 16 * 4 + 4 * 16 * 16);
-  EXPECT_EQ(row(LayerKind::tanh, 16).multiply_adds, 2 * 16 * 16);
+  EXPECT_EQ(row(LayerKind::attention, 16).multiply_adds, 2 * 16 * 16 * 8 + 4 * 16 * 64);
+  EXPECT_EQ(row(LayerKind::tanh, 16).multiply_adds, 2 * 16 * 64);
   EXPECT_EQ(row(LayerKind::tanh, 16).sequential, 16);
   EXPECT_EQ(row(LayerKind::tanh, 16).path, 16);
   EXPECT_EQ(row(LayerKind::attention, 8).sequential, 1);

@@ -186,7 +186,7 @@ void add_reach(Flags& group, const Streams& streams) {
   attend experiment reach --layers 3 --svg reach.svg # convolutions hear further with depth)"},
       [](Flags& flags, ReachFlags& options) {
         flags.add("--length", options.options.length, "Number of positions.").between(2, 32);
-        flags.add("--dimensions", options.options.width, "Width of the network.").between(1, 32);
+        flags.add("--dimensions", options.options.width, "Dimensions of the network; a multiple of 8.").between(8, 32);
         flags.add("--layers", options.options.layers, "Number of layers.").between(1, 16);
         flags.add("--kernel", options.options.kernel, "Kernel size of the convolution; odd.").between(1, 31);
         list_network_flags(flags, options);
@@ -205,7 +205,7 @@ void add_layers(Flags& group, const Streams& streams) {
       [](Flags& flags, LayerFlags& options) {
         options.list = list_text(options.options.lengths);
         flags.add("--lengths", options.list, "Numbers of positions n, with commas.").takes("LIST");
-        flags.add("--dimensions", options.options.width, "Width d.").between(1, 4096);
+        flags.add("--dimensions", options.options.width, "Dimensions d; a multiple of 8.").between(8, 4096);
         flags.add("--kernel", options.options.kernel, "Kernel size k and attention window r; odd.").between(1, 1023);
         flags.add("--repeats", options.options.repeats, "Runs to measure; the fastest counts.").between(1, 1000);
         list_network_flags(flags, options);
@@ -222,7 +222,8 @@ void add_gradients(Flags& group, const Streams& streams) {
   attend experiment gradients --gain 3 # recurrent weights so large that gradients explode)"},
       [](Flags& flags, GradientFlags& options) {
         flags.add("--length", options.options.length, "Number of positions.").between(3, 4096);
-        flags.add("--dimensions", options.options.width, "Width of the networks.").between(1, 1024);
+        flags.add("--dimensions", options.options.width, "Dimensions of the networks; a multiple of 8.")
+            .between(8, 1024);
         flags.add("--forget-bias", options.options.start.forget_bias,
                   "Bias of the gate that keeps the state: forget of an LSTM, update of a GRU.");
         flags.add("--gain", options.options.start.gain, "Factor of the initial recurrent weights.").between(0, 100);
@@ -243,7 +244,8 @@ void add_recall(Flags& group, const Streams& streams) {
         flags.add("--distances", options.list, "Tokens from the name to the question, with commas.").takes("LIST");
         flags.add("--steps", options.options.steps, "Training steps of each network.").between(0, 1e5);
         flags.add("--names", options.options.names, "Number of names.").between(2, 1024);
-        flags.add("--dimensions", options.options.width, "Width of the networks.").between(1, 1024);
+        flags.add("--dimensions", options.options.width, "Dimensions of the networks; a multiple of 8.")
+            .between(8, 1024);
         flags.add("--learning-rate", options.options.learning_rate, "First learning rate; it falls to 0.");
         list_network_flags(flags, options);
       },
@@ -260,7 +262,8 @@ void add_speed(Flags& group, const Streams& streams) {
       [](Flags& flags, SpeedFlags& options) {
         options.list = list_text(options.options.lengths);
         flags.add("--lengths", options.list, "Text lengths, with commas.").takes("LIST");
-        flags.add("--dimensions", options.options.width, "Width of both models; a multiple of 32.").between(32, 4096);
+        flags.add("--dimensions", options.options.width, "Dimensions of both models; a multiple of 32.")
+            .between(32, 4096);
         flags.add("--batch", options.options.batch, "Texts in a batch.").between(1, 1024);
         flags.add("--repeats", options.options.repeats, "Runs to measure; the fastest counts.").between(1, 1000);
         list_network_flags(flags, options);
