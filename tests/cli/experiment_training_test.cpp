@@ -38,7 +38,7 @@ TEST_F(TrainingExperiments, ScoresPrintsATableAndDraws) {
 }
 
 TEST_F(TrainingExperiments, ScalingTrainsBothWays) {
-  const Outcome outcome = run_attend({"experiment", "scaling", "--train", "--steps", "4", "--width", "16"});
+  const Outcome outcome = run_attend({"experiment", "scaling", "--train", "--steps", "4", "--dimensions", "16"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("not divided"), std::string::npos) << outcome.out;
 }
@@ -63,7 +63,7 @@ TEST_F(TrainingExperiments, WrongNamesAreNamed) {
   EXPECT_NE(said({"experiment", "scores", "--scores", "dot,,cosine"}).find("empty name"), std::string::npos);
   EXPECT_NE(said({"experiment", "longer", "--positions", "circular"}).find("unknown positions 'circular'"),
             std::string::npos);
-  EXPECT_NE(said({"experiment", "scaling", "--train", "--width", "20"}).find("multiple of 8"), std::string::npos);
+  EXPECT_NE(said({"experiment", "scaling", "--train", "--dimensions", "20"}).find("multiple of 8"), std::string::npos);
 }
 
 // Two steps of training, and the folder translates and generates.
@@ -77,7 +77,7 @@ TEST_F(TrainingExperiments, TrainedOptionsAreLoadedAgain) {
     return read_file(fs::path(out) / "config.json");
   };
   const auto runs = [&](const char* command) {
-    const Outcome outcome = run_attend({command, "--model", out}, "red fish\n");
+    const Outcome outcome = run_attend({command, "--model", out}, "red\n");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   };
   for (const char* score : {"general", "additive", "cosine"}) {

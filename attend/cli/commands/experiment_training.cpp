@@ -166,7 +166,7 @@ void add_longer_command(Flags& group, const Streams& streams) {
 
 void list_scaling_training_flags(Flags& flags, ScalingTrainingFlags& options) {
   flags.add("--train", options.train, "Train a Transformer with one head both ways instead, and compare.");
-  flags.add("--width", options.width, "With --train: width of the head, d.").between(8, 256);
+  flags.add("--dimensions", options.width, "With --train: width of the head, d.").between(8, 256);
   flags.add("--steps", options.steps, "With --train: training steps.").between(2, 1e6);
 }
 
