@@ -50,6 +50,8 @@ class SelfAttention {
         global_bias_{bias_},
         output_(config_.width, config_.width, config_.output) {}
   const AttentionConfig& config() const { return config_; }
+  ops::Projection input() const { return {weight_, bias_}; }
+  ops::Projection output() const { return output_.weights(); }
 
   // x is [B, T, C] or packed [rows, C]. A cache keeps keys and values. When decoding continues from a cache, x is [B,
   // 1, C], attends to all positions of its row, and mask is not used. globals names the global positions; otherwise
