@@ -14,6 +14,7 @@
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 
@@ -153,6 +154,24 @@ void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, cons
   });
 }
 
+DecoderLayer GPT2Block::weights() const {
+  const ops::NormWeights norm1 = norm1_.weights(), norm2 = norm2_.weights();
+  const ops::Projection input = attention_.input(), output = attention_.output();
+  const ops::Projection expand = feed_forward_.expand(), contract = feed_forward_.contract();
+  return {.norm1_weight = norm1.weight,
+          .norm1_bias = norm1.bias,
+          .input_weight = input.weight,
+          .input_bias = input.bias,
+          .output_weight = output.weight,
+          .output_bias = output.bias,
+          .norm2_weight = norm2.weight,
+          .norm2_bias = norm2.bias,
+          .expand_weight = expand.weight,
+          .expand_bias = expand.bias,
+          .contract_weight = contract.weight,
+          .contract_bias = contract.bias};
+}
+
 GPT2::GPT2(const GPT2Config& config)
     : config_((check_config(config, kGPT2Name), config)),
       kind_(positions_named(config.positions, kGPT2Name)),
@@ -183,6 +202,19 @@ nn::CausalModel::Sizes GPT2::sizes() const {
           .rounded = tokens_.rounded(),
           .windows = config_.window.of_layers(config_.layers, AttentionDirection::causal),
           .packed = kind_ != Positions::relative};
+}
+
+std::unique_ptr<CausalStep> GPT2::single_step(Backend& backend, std::int64_t rows) const {
+  if (config_.cross_attention || backend.on_host()) return nullptr;
+  const ops::NormWeights norm = norm_.weights();
+  DecoderWeights weights{.heads = config_.heads,
+                         .eps = config_.norm_eps,
+                         .activation = hugging_face_activation(config_.activation, kGPT2Name),
+                         .layers = {},
+                         .norm_weight = norm.weight,
+                         .norm_bias = norm.bias};
+  for (const GPT2Block& block : blocks_) weights.layers.push_back(block.weights());
+  return backend.causal_step(weights, rows);
 }
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }

@@ -92,6 +92,7 @@ class GPT2Block {
   void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
                   const nn::LayerCache& cache, const nn::Rotation& rotation) const;
   Tensor keys_values(const Tensor& memory) const { return cross_attention_->keys_values(memory); }
+  DecoderLayer weights() const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("ln_1", norm1_), v("attn", attention_), v("ln_2", norm2_);
@@ -115,6 +116,8 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 
   // ids -> [.., C]: token + position, then dropout.
   Tensor embed(const nn::Sequences& texts) const;
+  Tensor embedded(const nn::Sequences& texts) const override { return embed(texts); }
+  std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
   // States after the last norm, [.., C].
   Tensor states(const nn::Sequences& texts, const nn::ForwardOptions& reading = {}) const override;
   // The same with a memory [B, S, C], which needs cross-attention. keys_values() projects the memory once per layer, to

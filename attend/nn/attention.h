@@ -54,6 +54,8 @@ class SelfAttention {
         output_(config_.width, config_.width, config_.output),
         score_(config_.score, config_.width, config_.heads) {}
   const AttentionConfig& config() const { return config_; }
+  ops::Projection input() const { return {weight_, bias_}; }
+  ops::Projection output() const { return output_.weights(); }
 
   // x is [B, T, C] or packed [rows, C]. A cache keeps keys and values. When decoding continues from a cache, x is [B,
   // 1, C], attends to all positions of its row, and mask is not used but for its bias. rotation turns queries and keys

@@ -25,6 +25,7 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
   check(rows <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", rows, room);
   caches_ = make_caches(backend, sizes_, rows, room);
   rings_ = cache_rings(sizes_);
+  if (rings_.empty()) single_ = model.single_step(backend, rows);
 }
 
 Tensor CausalBatch::read_each(std::span<const Prompt> prompts) {
@@ -131,7 +132,7 @@ StepModel::Scores CausalBatch::step(const Step& step) {
                    .wanted = {step.wanted.top_k, step.wanted.draws.first(std::min(rows, step.wanted.draws.size()))},
                    .entered = entered_,
                    .rings = rings},
-                  [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
+                  [this](Pass&, const auto& newest) { return next_logits(model_, single_.get(), newest, caches_); });
   entered_.clear();
   for (std::size_t row = 0; row < lengths_.size(); ++row)
     if (lengths_[row] != kEmpty && !missed(static_cast<std::int64_t>(row))) ++lengths_[row];

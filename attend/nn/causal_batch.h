@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -45,10 +46,11 @@ class CausalBatch : public BatchModel {
   StepRunner runner_;
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
-  std::vector<std::int32_t> lengths_;  // length of each text, which is where its next token goes
-  std::vector<std::int64_t> entered_;  // rows that no step has seen yet
-  std::vector<std::int32_t> sent_;     // lists about prompts on their way to the device
-  std::size_t shown_ = 0;              // rows of the caches that a step sees
+  std::unique_ptr<CausalStep> single_;  // null if there is none
+  std::vector<std::int32_t> lengths_;   // length of each text, which is where its next token goes
+  std::vector<std::int64_t> entered_;   // rows that no step has seen yet
+  std::vector<std::int32_t> sent_;      // lists about prompts on their way to the device
+  std::size_t shown_ = 0;               // rows of the caches that a step sees
 };
 
 }  // namespace attend::nn
