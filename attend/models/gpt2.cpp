@@ -205,7 +205,8 @@ nn::CausalModel::Sizes GPT2::sizes() const {
 }
 
 std::unique_ptr<CausalStep> GPT2::single_step(Backend& backend, std::int64_t rows) const {
-  if (config_.cross_attention || backend.on_host()) return nullptr;
+  // The kernel knows no positions inside attention.
+  if (config_.cross_attention || config_.positions != "learned" || backend.on_host()) return nullptr;
   const ops::NormWeights norm = norm_.weights();
   DecoderWeights weights{.heads = config_.heads,
                          .eps = config_.norm_eps,
