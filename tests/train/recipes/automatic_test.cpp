@@ -263,6 +263,12 @@ TEST_F(Automatic, ATableOfPairsAndATextFile) {
       {"train", "--task", "language-model", "--text", path("train.en"), "--out", path("t"), "--minutes", "0.01"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(read_json(path("t") + "/recipe.json")["vocabulary_size"], Json(0));
+  EXPECT_EQ(text.out.find("per character"), std::string::npos) << text.out;
+  // Losses of longer tokens are said per character, too.
+  const Outcome pieces = run_attend(
+      {"train", path("train.en"), "--out", path("u"), "--minutes", "0.001", "--auto", "--vocabulary-size", "300"});
+  ASSERT_EQ(pieces.code, 0) << pieces.err;
+  EXPECT_NE(pieces.out.find("per character)"), std::string::npos) << pieces.out;
 }
 
 TEST_F(Automatic, ScenesAndMaskedWords) {

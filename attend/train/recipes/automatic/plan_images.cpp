@@ -65,7 +65,9 @@ Plan plan_images(const Planned& from) {
     // Few validation images choose badly between checkpoints; averaged weights are all late ones.
     plan.settings.update(Json{{"from", probed[0].model},
                               {"crop", size > own ? "resized" : "shift"},
-                              {"least_area", 0.4f},
+                              {"least_area", 0.35f},
+                              {"rand_augment_operations", 2},
+                              {"rand_augment_magnitude", 7},
                               {"drop_path", 0.1f},
                               {"layer_decay", 0.8f},
                               {"ema", 0.97f}});

