@@ -91,6 +91,16 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
   }
 }
 
+TEST_P(SingleStep, IsOnePerDevice) {
+  models::GPT2LanguageModel model(config({256, 4, 1}));
+  nn::Parameters parameters(backend(), model, {.dtype = DType::bf16, .seed = 3});
+  auto first = model.body().single_step(backend(), 1);
+  if (!first) GTEST_SKIP() << "no such kernel on this device";
+  EXPECT_EQ(model.body().single_step(backend(), 1), nullptr);
+  first.reset();
+  EXPECT_NE(model.body().single_step(backend(), 1), nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, SingleStep, testing::Values("cuda"), [](const auto& info) { return info.param; });
 
 }  // namespace

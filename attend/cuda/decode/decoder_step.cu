@@ -1,4 +1,5 @@
 // A decoder's token step in one kernel (decoder_step.cuh): its shapes, the packing of its weights, and its launch.
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -66,10 +67,31 @@ __global__ void widen(const bf16* from, float* to, int count) {
   for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = to_float(from[i]);
 }
 
+// Blocks of the kernel wait for each other, so all of them must run at once. Two such kernels at the same time, from
+// two streams, could each get half of the GPU and wait for ever. So a process has one decoder with it per GPU; the
+// others decode layer by layer.
+class OnlyOne {
+ public:
+  explicit OnlyOne(int device) : device_(device) {}
+  ~OnlyOne() {
+    if (held_) taken_[device_] = false;
+  }
+  OnlyOne(const OnlyOne&) = delete;
+  OnlyOne& operator=(const OnlyOne&) = delete;
+  bool take() { return held_ = device_ < kDevices && !taken_[device_].exchange(true); }
+
+ private:
+  static constexpr int kDevices = 64;
+  inline static std::atomic<bool> taken_[kDevices] = {};
+  int device_;
+  bool held_ = false;
+};
+
 template <int C, int H, int F>
 class CudaCausalStep final : public CausalStep {
  public:
-  CudaCausalStep(CudaBackend& backend, const DecoderWeights& weights) : backend_(backend) {
+  CudaCausalStep(CudaBackend& backend, const DecoderWeights& weights, std::unique_ptr<OnlyOne> only)
+      : only_(std::move(only)), backend_(backend) {
     const auto layers = static_cast<std::int64_t>(weights.layers.size());
     const std::int64_t messages = std::int64_t{H} * kMaxRows * (C / 2) * 16;
     memory_ = make_tensor(backend, {layers * Of<1>::kLayer + 3 * C * 4 + 2 * messages + kStepRanks * 128}, DType::u8);
@@ -156,6 +178,7 @@ class CudaCausalStep final : public CausalStep {
     launch_check("causal_step");
   }
 
+  std::unique_ptr<OnlyOne> only_;
   CudaBackend& backend_;
   Tensor memory_;
   DecoderStepParams params_;
@@ -165,8 +188,9 @@ template <int C, int H, int F>
 std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& weights) {
   const DecoderLayer& first = weights.layers.front();
   if (first.input_weight.dim(0) != C || weights.heads != H || first.expand_weight.dim(1) != F) return nullptr;
-  if (!CudaCausalStep<C, H, F>::fits()) return nullptr;
-  return std::make_unique<CudaCausalStep<C, H, F>>(backend, weights);
+  auto only = std::make_unique<OnlyOne>(backend.device());
+  if (!CudaCausalStep<C, H, F>::fits() || !only->take()) return nullptr;
+  return std::make_unique<CudaCausalStep<C, H, F>>(backend, weights, std::move(only));
 }
 
 }  // namespace

@@ -59,10 +59,11 @@ struct Started {
 };
 
 std::vector<UnusedSettings> unused_of_started() {
-  return {decided_by_folder({"model", "preset", "vocabulary_size", "width", "heads", "hidden", "encoder_layers",
-                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "position_combination",
-                             "position_width", "cell", "activation", "attention_score", "attention_scale",
-                             "attention_bias", "single_digits"})};
+  return {
+      decided_by_folder({"model",      "preset",          "vocabulary_size",      "width",          "heads",
+                         "hidden",     "encoder_layers",  "decoder_layers",       "layers",         "pre_norm",
+                         "max_length", "positions",       "position_combination", "position_width", "cell",
+                         "activation", "attention_score", "attention_scale",      "attention_bias", "single_digits"})};
 }
 
 Json read_started(const Json& settings, std::string_view what, TranslationRecipe& recipe) {
