@@ -15,7 +15,9 @@ if(NOT Python3_FOUND OR NOT pybind11_FOUND)
   return()
 endif()
 set(python_package ${PROJECT_BINARY_DIR}/python/attend)
-add_library(attend_python MODULE python/module.cpp)
+add_library(attend_python MODULE python/module.cpp python/layers.cpp)
+target_include_directories(attend_python PRIVATE ${PROJECT_SOURCE_DIR})
+set_source_files_properties(python/layers.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # beside module.cpp, not after it
 attend_configure(attend_python)
 set_target_properties(attend_python PROPERTIES PREFIX "" OUTPUT_NAME _attend CXX_VISIBILITY_PRESET hidden
                       SUFFIX ".cpython-${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}-${CMAKE_LIBRARY_ARCHITECTURE}.so"

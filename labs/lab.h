@@ -4,6 +4,7 @@
 //   int main() { return lab::Program().add("softmax", softmax).run(); }
 #pragma once
 
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace lab {

@@ -18,6 +18,7 @@
 #include "attend/attend.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/capi/model.h"
+#include "python/layers.h"
 
 namespace py = pybind11;
 
@@ -398,6 +399,7 @@ PYBIND11_MODULE(_attend, module) {
   module.def("open", &attend::python::open);
   module.def("train", &attend::python::train);
   module.def("shipped_models", &tasks::shipped_models);
+  add_layers(module);
   py::class_<capi::LoadedModel>(module, "Model")
       .def_property_readonly("task", [](const capi::LoadedModel& model) { return catalogue::name_of(model.task); })
       .def_property_readonly("looks", [](const capi::LoadedModel& model) { return model.images != nullptr; })

@@ -42,6 +42,19 @@ struct [[gnu::visibility("hidden")]] TensorRecord {
   bool of_parameters = false;  // computed from parameters that no tape recorded
 };
 
+// While one lives, a device computes for this thread. Another thread that computes on it gets an Error instead of a
+// race. Turns of one thread nest.
+class [[gnu::visibility("hidden")]] Turn {
+ public:
+  Turn(const char* op, const Backend& device);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  const Backend* device_;
+};
+
 // What the library's own code sees of a tensor.
 struct [[gnu::visibility("hidden")]] Access {
   static const TensorRecord& record(const char* op, const Tensor& x);
@@ -70,6 +83,7 @@ class [[gnu::visibility("hidden")]] Inputs {
   Inner all_[kMost];
   std::size_t count_ = 0;
   std::shared_ptr<Backend> backend_;
+  std::optional<Turn> turn_;
   std::shared_ptr<TapeState> tape_;
   const Tensor* unrecorded_ = nullptr;  // one that was computed from parameters outside of the tape
   bool of_parameters_ = false;

@@ -86,7 +86,9 @@ struct ParametersState;  // the library's own
 class Parameters {
  public:
   template <class Module>
-  Parameters(const Device& device, Module& module, std::uint64_t seed = 1) : Parameters(device, listed(module), seed) {}
+  requires(!std::is_same_v<Module, std::vector<NamedParameter>>)
+      Parameters(const Device& device, Module& module, std::uint64_t seed = 1)
+      : Parameters(device, listed(module), seed) {}
   Parameters(const Device& device, const std::vector<NamedParameter>& list, std::uint64_t seed = 1);
 
   std::int64_t count() const;  // numbers

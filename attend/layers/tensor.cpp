@@ -84,7 +84,7 @@ Inputs::Inputs(const char* op, std::initializer_list<const Tensor*> needed,
 
 void Inputs::add(const char* op, const Tensor& x) {
   const TensorRecord& record = Access::record(op, x);
-  if (!backend_) backend_ = record.backend;
+  if (!backend_) backend_ = record.backend, turn_.emplace(op, *backend_);
   if (record.backend != backend_) [[unlikely]]
     fail("{}: {} lies on {}, another tensor on {}", op, x.shape(), record.backend->name(), backend_->name());
   Inner value = record.value;
@@ -155,8 +155,17 @@ const Shape& Tensor::shape() const { return Access::record("shape", *this).value
 DType Tensor::dtype() const { return Access::record("dtype", *this).value.dtype(); }
 std::string Tensor::device_name() const { return Access::record("device", *this).backend->name(); }
 
-std::vector<float> Tensor::values() const { return download(Access::record("values", *this).value); }
-std::vector<std::int32_t> Tensor::ints() const { return download_ints(Access::record("ints", *this).value); }
+std::vector<float> Tensor::values() const {
+  const TensorRecord& record = Access::record("values", *this);
+  const Turn turn("values", *record.backend);
+  return download(record.value);
+}
+
+std::vector<std::int32_t> Tensor::ints() const {
+  const TensorRecord& record = Access::record("ints", *this);
+  const Turn turn("ints", *record.backend);
+  return download_ints(record.value);
+}
 
 float Tensor::item() const {
   check(size() == 1, "item: {} holds {} numbers, not one", shape(), size());
@@ -188,6 +197,7 @@ Tensor Tensor::reshape(std::span<const std::int64_t> dims) const {
 
 Tensor Tensor::detach() const {
   const TensorRecord& record = Access::record("detach", *this);
+  const Turn turn("detach", *record.backend);
   const Inner& from = record.value;
   const Inner copy = make_tensor(*record.backend, from.shape(), from.dtype());
   const Walk read{from, from.window().offset, {from.row_stride(), 1}}, write{copy, 0, {from.width(), 1}};
@@ -199,6 +209,7 @@ bool Tensor::recorded() const { return defined() && Access::tape_of(*this) && Gr
 
 void Tensor::backward() const {
   const TensorRecord& record = Access::record("backward", *this);
+  const Turn turn("backward", *record.backend);
   check(size() == 1, "backward: starts from one number, not from {}; take sum() or mean() first", shape());
   check(record.step > 0, "backward: {} was computed from no tensor of a Tape, so nothing was recorded", shape());
   const std::shared_ptr<TapeState> tape = record.tape.lock();
@@ -225,6 +236,7 @@ Tape::Tape(const Device& device, std::uint64_t seed) : state_(std::make_shared<T
 
 Tensor Tape::input(const Tensor& x) {
   const TensorRecord& record = Access::record("input", x);
+  const Turn turn("input", *state_->backend);
   check(record.backend == state_->backend, "input: {} lies on {}, the tape on {}", x.shape(), record.backend->name(),
         state_->backend->name());
   if (Access::tape_of(x) == state_) return x;

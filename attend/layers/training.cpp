@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attend/layers/inner.h"
 #include "attend/layers/parameter_record.h"
 #include "attend/train/loop/optimizer.h"
 #include "attend/train/loop/schedule.h"
@@ -57,6 +58,7 @@ Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& optio
 
 void Optimizer::step() {
   ParametersState& parameters = *state_->parameters;
+  const Turn turn("optimizer", *parameters.device.backend());
   parameters.check_owner();
   bool any = false;
   for (const auto& record : parameters.records) any |= record->inner.value.storage()->written;

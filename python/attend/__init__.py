@@ -23,10 +23,12 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union, overloa
 import numpy as np
 import numpy.typing as npt
 
-from . import _attend
-from ._attend import Error, shipped_models
+from . import _attend, nn, ops, optim
+from ._attend import Device, Error, Tape, Tensor, shipped_models
+from ._tensor import tensor
 
-__all__ = ["Answer", "Attention", "Box", "Error", "Label", "Model", "Token", "Word", "load", "shipped_models", "train"]
+__all__ = ["Answer", "Attention", "Box", "Device", "Error", "Label", "Model", "Tape", "Tensor", "Token", "Word", "load", "nn", "ops", "optim",
+           "shipped_models", "tensor", "train"]
 __version__ = _attend.version
 
 

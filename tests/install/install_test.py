@@ -37,7 +37,7 @@ def found(pattern):
 def test_files():
     for pattern in ("bin/attend", "include/attend/attend.h", "include/attend/nn.h", "include/attend/c.h", "lib*/**/libattend.a",
                     "lib*/**/pkgconfig/attend.pc", "lib*/**/cmake/attend/attend-config.cmake",
-                    "share/attend/models/en-fr/config.json", "share/man/man1/attend.1",
+                    "share/attend/models/en-fr/config.json", "share/attend/labs/lab.py", "share/man/man1/attend.1",
                     "share/man/man1/attend-translate.1", "share/bash-completion/completions/attend",
                     "share/zsh/site-functions/_attend", "share/fish/vendor_completions.d/attend.fish"):
         found(pattern)
@@ -123,6 +123,16 @@ def test_networks():
     same("gpt without a text", (bad.returncode, "no/such/text" in bad.stderr), (1, True))
 
 
+def test_labs():
+    """The installed program finds its labs."""
+    program = prefix / "bin/attend"
+    run(program, "lab", "start", "sinusoids", "--out", work / "lab")
+    hole = subprocess.run([program, "lab", "check", work / "lab/sinusoids.py"], capture_output=True, text=True, check=False, cwd=work)
+    same("a lab with a hole", (hole.returncode, "your code here" in hole.stdout), (1, True))
+    shutil.copy(prefix / "share/attend/labs/05-sinusoids/solution.py", work / "lab/sinusoids.py")
+    same("a lab", run(program, "lab", "check", work / "lab/sinusoids.py", where=work).split(":")[0], "passed")
+
+
 def test_c():
     flags = run("pkg-config", "--cflags", "--libs", "attend", PKG_CONFIG_PATH=str(found("lib*/**/attend.pc").parent))
     library = found("lib*/**/libattend.a").parent
@@ -182,7 +192,7 @@ def main():
     shutil.rmtree(scratch, ignore_errors=True)
     work.mkdir(parents=True)
     run("cmake", "--install", build, "--prefix", prefix, "--strip")
-    for test in (test_files, test_headers, test_symbols, test_c, test_examples, test_networks, test_uninstall, test_subproject):
+    for test in (test_files, test_headers, test_symbols, test_c, test_examples, test_networks, test_labs, test_uninstall, test_subproject):
         test()
     return 0
 

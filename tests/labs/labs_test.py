@@ -120,6 +120,18 @@ class Labs(unittest.TestCase):
         finally:
             lab.SECONDS = limit
 
+    def test_a_folder_adds_a_lab(self):
+        own = self.folder / "own/01-twice"
+        own.mkdir(parents=True)
+        example = (ROOT / "docs/labs.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+        (own / "reference.py").write_text(example, encoding="utf-8")
+        (own / "lab.json").write_text('{"title": "Twice", "lecture": "none", "functions": ["twice"]}')
+        file = self.folder / "twice.py"
+        for source, names in (("def twice(x):\n    return x + x\n", []), ("def twice(x):\n    return x ** 2\n", ["the square"])):
+            file.write_text(source)
+            findings = lab.check(lab.find_lab("twice", self.folder / "own"), file, 3)[1]
+            self.assertEqual([finding["name"] for finding in findings], names)
+
     @unittest.skipUnless(PROGRAM, "no program was given")
     def test_the_command(self):
         def run(*words):

@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -349,6 +350,27 @@ TEST(LayersMisuse, ParametersThatWouldNotLearnAreNamed) {
   nn::sum(model(tape.input(x), true)).backward();
   EXPECT_EQ(parameters.gradient("weight").values()[0], 2);
   EXPECT_EQ(parameters.gradient("weight").values()[19], 0);
+}
+
+// A thread that computes while another one does gets an Error; one after the other is fine, and so are two devices.
+TEST(LayersMisuse, TwoThreadsOnOneDeviceAreAnError) {
+  const attend::Device device = one_thread();
+  const Tensor x = Tensor::full(device, {2}, 1);
+  std::string inside = "not run", other_device = "not run", after = "not run";
+  nn::Tape tape(device);
+  const Tensor y = nn::custom_op({tape.variable(x)}, x, [&](const Tensor& dy) {
+    std::thread([&] {
+      inside = error_of([&] { nn::relu(x); });
+      const attend::Device own = one_thread();
+      other_device = error_of([&] { nn::relu(Tensor::full(own, {2}, 1)).values(); });
+    }).join();
+    return std::vector<Tensor>{dy};
+  });
+  nn::sum(y).backward();
+  std::thread([&] { after = error_of([&] { nn::relu(x).values(); }); }).join();
+  EXPECT_NE(inside.find("another thread"), std::string::npos) << inside;
+  EXPECT_EQ(other_device, "no error");
+  EXPECT_EQ(after, "no error");
 }
 
 // Tensors and parameters may outlive their tape, model and device, in any order.
