@@ -1,5 +1,5 @@
 # attend for other programs: libattend.a and, with ATTEND_SHARED, libattend.so, made of the objects of the folders that
-# attend/attend.h and attend/c.h stand on; and what `make install` puts where. docs/api.md says how it is used.
+# attend/attend.h, attend/nn.h and attend/c.h stand on; and what `make install` puts where. docs/api.md says how it is used.
 #   attend::attend   the shared library where it is built, else the static one
 #   attend::static   the static one
 include(CMakePackageConfigHelpers)
@@ -86,8 +86,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/attend-config-v
 install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
               ${PROJECT_BINARY_DIR}/generated/attend-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
-# The headers that attend/attend.h reaches, and no others.
-set(public_headers attend/attend.h)
+# The headers that attend/attend.h and attend/nn.h reach, and no others.
+set(public_headers attend/attend.h attend/nn.h)
 set(unread ${public_headers})
 while(unread)
   list(POP_FRONT unread header)
@@ -144,6 +144,7 @@ endforeach()
 if(TARGET attend)
   install(TARGETS attend COMPONENT program)
   install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend COMPONENT models)
+  install(DIRECTORY labs DESTINATION ${CMAKE_INSTALL_DATADIR}/attend COMPONENT program PATTERN __pycache__ EXCLUDE)
   if(NOT CMAKE_CROSSCOMPILING)
     set(documents ${PROJECT_BINARY_DIR}/generated/documents)
     add_custom_command(OUTPUT ${documents}/man/attend.1 DEPENDS attend COMMENT "Writing manual pages and completions"

@@ -25,3 +25,10 @@ if(NOT ATTEND_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(hub PROPERTIES ENVIRONMENT "PROGRAM=$<TARGET_FILE:attend>" TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()
+
+# The labs: their solutions, right answers and planted mistakes. Sanitizers would see Python only.
+if(TARGET attend AND Python3_FOUND AND NOT ATTEND_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME labs COMMAND ${Python3_EXECUTABLE} tests/labs/labs_test.py $<TARGET_FILE:attend>
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(labs PROPERTIES TIMEOUT 1200)
+endif()

@@ -98,7 +98,7 @@ function(attend_folder folder)
   if(NOT folder MATCHES "^(look_inspect|look|verify|serve_engine|serve|http|cli|cuda)$")  # the program's own, and what is opened
     set_property(GLOBAL APPEND PROPERTY attend_library_folders ${folder})
   endif()
-  if(NOT folder MATCHES "^(cli|serve|look|http|api|capi)$")
+  if(NOT folder MATCHES "^(cli|serve|look|http|api|layers|capi)$")
     target_link_libraries(attend_everything INTERFACE attend_${folder})
   endif()
 endfunction()

@@ -41,7 +41,7 @@ set(kernel_folders base tensor cpu ops nn decode models text data checkpoint cat
 add_custom_target(kernel_tests)
 add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
-set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_api> $<TARGET_NAME_IF_EXISTS:attend_capi> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
+set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_api> $<TARGET_NAME_IF_EXISTS:attend_layers> $<TARGET_NAME_IF_EXISTS:attend_capi> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
 # So many entries that none should take more than two minutes on two cores under ASan, and the limit is ten times that for a
 # busy machine. Chosen from the processor time of the Release build (train 19 s, ops 13 s, text 6 s, models 4 s, cpu 3 s).

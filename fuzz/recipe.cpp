@@ -24,7 +24,7 @@ std::string task_names() {
 
 const std::string kSchema = "{\"task\": " + task_names() +
                             R"(, "out": ["x"],
-      "model": ["transformer", "rnn-attention", "rnn-plain", "bert", "roberta", "vit", "vit_conv", "swin", "mvit", "resnet"],
+      "model": ["transformer", "rnn-attention", "rnn-plain", "bert", "roberta", "vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet"],
       "preset": ["tiny", "small", "base", "big", "x"],
       "schedule": ["inverse-square-root", "cosine", "linear", "x"], "dtype": ["auto", "f32", "bf16", "bf16x3", "fp8"],
       "recompute": ["none", "feed-forward", "layer"], "select": ["bleu", "loss", "score", "cider"], "format": ["auto", "csv", "squad"],

@@ -25,6 +25,7 @@
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/sagan.h"
 #include "attend/models/swin.h"
+#include "attend/models/text_rnn.h"
 #include "attend/models/transformer.h"
 #include "attend/models/vit.h"
 
@@ -50,17 +51,32 @@ constexpr Entry bert(models::BertFamily family) {
           .check = [](const Json& config, std::string_view what) { models::bert_config(config, what); }};
 }
 
-constexpr Head kGPT2Heads[] = {{"ForSequenceClassification", Task::classify}};
+constexpr Head kLanguageHeads[] = {{"ForSequenceClassification", Task::classify}};
+
+template <class Model, auto read>
+std::unique_ptr<models::LanguageModel> make_language(const Json& config, std::string_view what) {
+  return std::make_unique<Model>(read(config, what));
+}
 
 constexpr Entry gpt2(std::string_view type) {
   return {.type = type,
           .family = Family::gpt2,
           .body = Task::generate,
-          .heads = kGPT2Heads,
+          .heads = kLanguageHeads,
           .prefix = models::kGPT2Prefix,
           .input_major = ".c_",
           .known_by = {"transformer.h", "h.0.attn.c_attn"},
-          .check = [](const Json& config, std::string_view what) { models::gpt2_config(config, what); }};
+          .check = [](const Json& config, std::string_view what) { models::gpt2_config(config, what); },
+          .make_language_model = make_language<models::GPT2LanguageModel, models::gpt2_config>};
+}
+
+constexpr Entry text_rnn(std::string_view type) {
+  return {.type = type,
+          .family = Family::text_rnn,
+          .body = Task::generate,
+          .heads = kLanguageHeads,
+          .check = [](const Json& config, std::string_view what) { models::text_rnn_config(config, what); },
+          .make_language_model = make_language<models::RnnLanguageModel, models::text_rnn_config>};
 }
 
 std::unique_ptr<models::Seq2Seq> make_marian(const Json& config, std::string_view what) {
@@ -171,12 +187,14 @@ constexpr Entry kEntries[] = {
     bert(models::BertFamily::distilbert),
     bert(models::BertFamily::longformer),
     gpt2("gpt2"),
+    text_rnn("text_rnn"),
     marian("marian"),
     own<models::make_transformer>("transformer"),
     own<models::make_rnn>("rnn"),
     images<models::ViTClassifier, models::vit_config>("vit"),
     images<models::ViTClassifier, models::vit_config>("deit"),
     images<models::ViTClassifier, models::vit_config>("vit_conv"),
+    images<models::ViTClassifier, models::vit_config>("vit_hybrid"),
     images<models::SwinClassifier, models::swin_config>("swin", {.free_size = true}),
     images<models::MViTClassifier, models::mvit_config>("mvit", {.head = models::MViT::kHead}),
     images<models::ResNetClassifier, models::resnet_config>("resnet", {.free_size = true}),
@@ -283,6 +301,13 @@ std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::strin
   check(entry.make_captioner != nullptr, "{}: model_type '{}' does not write about images; there are {}", what,
         entry.type, types_of(Task::describe));
   return entry.make_captioner(config, what);
+}
+
+std::unique_ptr<models::LanguageModel> make_language_model(const Json& config, std::string_view what) {
+  const Entry& entry = entry_of(config, what);
+  check(entry.make_language_model != nullptr, "{}: model_type '{}' does not generate text; there are {}", what,
+        entry.type, types_of(Task::generate));
+  return entry.make_language_model(config, what);
 }
 
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {

@@ -22,6 +22,7 @@
 #include "attend/checkpoint/tensor_file.h"
 #include "attend/models/captioner.h"
 #include "attend/models/image_model.h"
+#include "attend/models/language_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/text/tokenizer.h"
@@ -88,6 +89,8 @@ struct Entry {
   // Throws Error for a config that the model here cannot be.
   void (*check)(const Json& config, std::string_view what);
   TranslatorParts translator = {};  // of one that translates
+  // Of one that generates text.
+  std::unique_ptr<models::LanguageModel> (*make_language_model)(const Json& config, std::string_view what) = nullptr;
   // Of one that looks at images.
   std::unique_ptr<models::ImageModel> (*make_image_model)(const Json& config, std::string_view what) = nullptr;
   // Of one that writes about them.
@@ -132,6 +135,9 @@ std::unique_ptr<models::ImageModel> make_image_model(const Json& config, std::st
 
 // A model that writes about images, from its config (captioners.h).
 std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what);
+
+// A model that generates text, from its config.
+std::unique_ptr<models::LanguageModel> make_language_model(const Json& config, std::string_view what);
 
 // A model that translates, from its config.
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what);

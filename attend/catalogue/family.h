@@ -12,8 +12,8 @@
 
 namespace attend::catalogue {
 
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, images, detr, captions, sagan };
-inline constexpr std::size_t kFamilyCount = 8;
+enum class Family : std::uint8_t { bert, gpt2, text_rnn, marian, seq2seq, images, detr, captions, sagan };
+inline constexpr std::size_t kFamilyCount = 9;
 
 // One row for each family, in the order of the enum. Row has a member `family`. A table without all of them does not
 // compile:

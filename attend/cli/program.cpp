@@ -31,6 +31,7 @@
 #include "attend/cli/commands/fill.h"
 #include "attend/cli/commands/generate.h"
 #include "attend/cli/commands/info.h"
+#include "attend/cli/commands/lab.h"
 #include "attend/cli/commands/look.h"
 #include "attend/cli/commands/make_data.h"
 #include "attend/cli/commands/preprocess.h"
@@ -89,6 +90,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   add_demo_command(program, streams);
   add_look_command(program, streams);
   add_experiment_command(program, streams);
+  add_lab_command(program, streams);
   add_attention_command(program, streams);
   add_info_command(program, streams);
   program.begin_group("Train and evaluate");

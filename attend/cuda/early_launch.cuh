@@ -33,7 +33,7 @@ inline bool launches_early() {
 // `cluster` neighbouring blocks may read each other's shared memory (sm_90).
 template <class Args>
 void launch_early(bool early, void (*kernel)(Args), unsigned blocks, int threads, cudaStream_t stream, const Args& args,
-                  int cluster = 1) {
+                  int cluster = 1, std::size_t shared_bytes = 0) {
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if (early && launches_early()) {
@@ -49,6 +49,7 @@ void launch_early(bool early, void (*kernel)(Args), unsigned blocks, int threads
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(blocks);
   config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = count;

@@ -2,38 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "attend/base/error.h"
-#include "attend/base/random.h"
+#include "attend/experiments/normals.h"
 #include "attend/view/line_plot.h"
 
 namespace attend::experiments {
 
 namespace {
-
-// Normal numbers, in pairs (Box and Muller 1958).
-class Normals {
- public:
-  Normals(std::uint64_t seed, std::uint32_t stream) : seed_(seed), stream_(stream) {}
-  double next() {
-    if (left_) {
-      left_ = false;
-      return second_;
-    }
-    const Random4 words = philox(seed_, stream_, block_++);
-    const double radius = std::sqrt(-2 * std::log((words.word[0] + 0.5) / 4294967296.0));
-    const double angle = 2 * std::numbers::pi * words.word[1] / 4294967296.0;
-    left_ = true, second_ = radius * std::sin(angle);
-    return radius * std::cos(angle);
-  }
-
- private:
-  std::uint64_t seed_, block_ = 0;
-  std::uint32_t stream_;
-  double second_ = 0;
-  bool left_ = false;
-};
 
 void add_softmax(const std::vector<double>& scores, double scale, SoftmaxShape& sum) {
   const double most = *std::ranges::max_element(scores);

@@ -9,8 +9,12 @@
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/nn/causal_batch.h"
+#include "attend/nn/causal_decoder.h"
+#include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 
@@ -59,6 +63,9 @@ void check_config(const GPT2Config& config, std::string_view what) {
   check_token(what, "eos_token_id", config.end);
   check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
   config.window.check(what, config.layers, AttentionDirection::causal);
+  const Positions positions = positions_named(config.positions, what);
+  check(positions != Positions::relative || (config.window.attention_window.empty() && !config.cross_attention),
+        "{}: relative positions do not go with attention_window or cross-attention", what);
   hugging_face_activation(config.activation, what);
   check_size(what, ModelSize{.rows = config.vocabulary + config.max_length,
                              .width = config.width,
@@ -100,6 +107,7 @@ Json gpt2_json(const GPT2Config& config) {
   json["architectures"].push_back(classifier ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel");
   json.update(write_fields(config));
   config.window.leave_out_of(json);
+  if (config.positions == "learned") json.erase("positions");
   if (config.hidden == 0) json["n_inner"] = nullptr;
   null_missing_tokens(json);
   if (classifier) {
@@ -136,9 +144,9 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
 }
 
 void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
-                           const nn::LayerCache& cache) const {
-  stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
-    x.add(attention_(norm1_(x), mask, cache));  // [B, T, C]
+                           const nn::LayerCache& cache, const nn::Rotation& rotation) const {
+  stream.through(Recompute::layer, [this, mask, memory, cache, rotation](nn::Residual& x) {
+    x.add(attention_(norm1_(x), mask, cache, nullptr, rotation));  // [B, T, C]
     // Cross-attention keeps [B, T, C]; it reads keys and values [B, S, 2·C].
     if (memory.keys_values.defined()) x.add((*cross_attention_)(cross_norm_(x), memory));
     // [B, T, C] -> [B, T, hidden] -> [B, T, C]
@@ -146,10 +154,40 @@ void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, cons
   });
 }
 
+DecoderLayer GPT2Block::weights() const {
+  const ops::NormWeights norm1 = norm1_.weights(), norm2 = norm2_.weights();
+  const ops::Projection input = attention_.input(), output = attention_.output();
+  const ops::Projection expand = feed_forward_.expand(), contract = feed_forward_.contract();
+  return {.norm1_weight = norm1.weight,
+          .norm1_bias = norm1.bias,
+          .input_weight = input.weight,
+          .input_bias = input.bias,
+          .output_weight = output.weight,
+          .output_bias = output.bias,
+          .norm2_weight = norm2.weight,
+          .norm2_bias = norm2.bias,
+          .expand_weight = expand.weight,
+          .expand_bias = expand.bias,
+          .contract_weight = contract.weight,
+          .contract_bias = contract.bias};
+}
+
 GPT2::GPT2(const GPT2Config& config)
     : config_((check_config(config, kGPT2Name), config)),
+      kind_(positions_named(config.positions, kGPT2Name)),
       tokens_(config.vocabulary, config.width, {nn::Init::normal, config.init_deviation}),
       positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}, nn::Role::other),
+      // As large as the token embeddings, which start small here.
+      sinusoids_({config.max_length, config.width},
+                 [length = config.max_length, width = config.width, order = kind_, size = config.init_deviation] {
+                   std::vector<float> table = nn::sinusoids(
+                       length, width,
+                       order == Positions::sinusoidal ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves);
+                   for (float& x : table) x *= size;
+                   return table;
+                 }),
+      rotary_(config.max_length, config.width, config.heads),
+      relative_bias_(config.max_length, config.heads, true),
       norm_(config.width, config.norm_eps) {
   for (std::int64_t i = 0; i < config.layers; ++i) blocks_.emplace_back(config_, i);
 }
@@ -162,7 +200,22 @@ nn::CausalModel::Sizes GPT2::sizes() const {
           .dtype = tokens_.table().dtype(),
           .heads = config_.heads,
           .rounded = tokens_.rounded(),
-          .windows = config_.window.of_layers(config_.layers, AttentionDirection::causal)};
+          .windows = config_.window.of_layers(config_.layers, AttentionDirection::causal),
+          .packed = kind_ != Positions::relative};
+}
+
+std::unique_ptr<CausalStep> GPT2::single_step(Backend& backend, std::int64_t rows) const {
+  // The kernel knows no positions inside attention.
+  if (config_.cross_attention || config_.positions != "learned" || backend.on_host()) return nullptr;
+  const ops::NormWeights norm = norm_.weights();
+  DecoderWeights weights{.heads = config_.heads,
+                         .eps = config_.norm_eps,
+                         .activation = hugging_face_activation(config_.activation, kGPT2Name),
+                         .layers = {},
+                         .norm_weight = norm.weight,
+                         .norm_bias = norm.bias};
+  for (const GPT2Block& block : blocks_) weights.layers.push_back(block.weights());
+  return backend.causal_step(weights, rows);
 }
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }
@@ -170,8 +223,24 @@ std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}
 std::string GPT2::cross_attention_label(std::int64_t layer) { return fmt::format("h.{}.crossattention", layer); }
 
 Tensor GPT2::embed(const nn::Sequences& texts) const {
-  const Tensor x = tokens_(texts.ids, {.positions = positions_.table(), .position_ids = texts.positions});  // [.., C]
-  return ops::dropout(x, config_.embedding_dropout);
+  ops::EmbeddingOptions options;
+  if (kind_ == Positions::learned)
+    options.positions = positions_.table();
+  else if (in_embeddings(kind_))
+    options.positions = sinusoids_.beside(tokens_.table());
+  if (options.positions.defined()) options.position_ids = texts.positions;
+  return ops::dropout(tokens_(texts.ids, options), config_.embedding_dropout);  // [.., C]
+}
+
+// Causal, with the relative bias if there is one. A step reads the rows of the caches.
+AttentionMask GPT2::mask_of(const nn::Sequences& texts, const Tensor& embedded,
+                            const nn::ForwardOptions& reading) const {
+  AttentionMask mask = causal_mask(texts);
+  if (kind_ != Positions::relative) return mask;
+  check(embedded.rank() == 3, "gpt2: relative positions need padded batches, [B, T], not packed ones");
+  mask.bias = reading.goes_on() ? relative_bias_.of_newest(texts.positions, reading.caches[0].capacity(), embedded)
+                                : relative_bias_.of_texts(embedded.dim(1), embedded);
+  return mask;
 }
 
 Tensor GPT2::states(const nn::Sequences& texts, const nn::ForwardOptions& reading) const {
@@ -190,15 +259,17 @@ Tensor GPT2::read(const nn::Sequences& texts, std::span<const Tensor> keys_value
                   const nn::ForwardOptions& reading) const {
   check(keys_values.empty() || keys_values.size() == blocks_.size(), "gpt2: memories for {} of {} layers",
         keys_values.size(), blocks_.size());
-  const AttentionMask mask = causal_mask(texts);
+  const Tensor embedded = embed(texts);  // [B, T, C]
+  const AttentionMask mask = mask_of(texts, embedded, reading);
+  const nn::Rotation rotation = kind_ == Positions::rotary ? rotary_(texts, embedded) : nn::Rotation{};
   // One new position per text is limited by latency, so projections then compute the norms and sums (residual.h).
   const nn::Sums sums = reading.goes_on() ? nn::Sums::by_projections : nn::Sums::by_norms;
-  nn::Residual stream(embed(texts), {.dropout = config_.dropout, .sums = sums});  // [B, T, C]
+  nn::Residual stream(embedded, {.dropout = config_.dropout, .sums = sums});
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (reading.hidden) reading.hidden->push_back(stream.value());
     nn::Memory memory{.mask = {.key_lengths = lengths}};
     if (!keys_values.empty()) memory.keys_values = keys_values[i];
-    blocks_[i](stream, mask, memory, reading.cache(i));
+    blocks_[i](stream, mask, memory, reading.cache(i), rotation);
   }
   const Tensor states = norm_(stream).value();  // [B, T, C]
   if (reading.hidden) reading.hidden->push_back(states);
@@ -209,6 +280,28 @@ Json GPT2LanguageModel::config() const {
   GPT2Config config = body_.config();
   config.labels.clear();
   return gpt2_json(config);
+}
+
+LanguageModel::Facts GPT2LanguageModel::facts() const {
+  const GPT2Config& config = body_.config();
+  return {.vocabulary = config.vocabulary,
+          .max_length = config.max_length,
+          .width = config.width,
+          .layers = config.layers,
+          .hidden = config.hidden_width(),
+          .heads = config.heads,
+          .start = config.start,
+          .end = config.end,
+          .row_bytes = config.max_length * config.layers * config.width * 2 * 4};
+}
+
+std::unique_ptr<nn::StepModel> GPT2LanguageModel::start(Pass& pass, const Tensor& prompts, std::int64_t group,
+                                                        std::int64_t tokens) const {
+  return std::make_unique<nn::CausalDecoder>(body_, pass, prompts, group, tokens);
+}
+
+std::unique_ptr<nn::BatchModel> GPT2LanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t room) const {
+  return std::make_unique<nn::CausalBatch>(body_, backend, rows, room);
 }
 
 std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,

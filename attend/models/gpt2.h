@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,13 +18,17 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/language_model.h"
+#include "attend/models/position_settings.h"
 #include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
+#include "attend/nn/fixed_table.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/memory_decoder.h"
 #include "attend/nn/parameters.h"
+#include "attend/nn/relative_positions.h"
 #include "attend/nn/residual.h"
 #include "attend/nn/sequences.h"
 #include "attend/ops/softmax.h"
@@ -39,6 +44,7 @@ struct GPT2Config {
   float norm_eps = 1e-5f, init_deviation = 0.02f;
   std::int64_t start = 50256, end = 50256, pad = -1;  // token ids; -1 means none
   WindowSettings window = {};
+  std::string positions = "learned";  // or another of position_settings.h, which Hugging Face's GPT-2 has not
 
   std::vector<std::string> labels = {};             // names of a classifier's classes; empty for a language model
   ProblemType problem = ProblemType::single_label;  // what a classifier's logits mean
@@ -65,6 +71,7 @@ struct GPT2Config {
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
     window.visit(v);
+    v("positions", positions, "learned, sinusoidal, rotary, relative or none");
   }
 };
 
@@ -83,8 +90,9 @@ class GPT2Block {
  public:
   GPT2Block(const GPT2Config& config, std::int64_t index);
   void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
-                  const nn::LayerCache& cache) const;
+                  const nn::LayerCache& cache, const nn::Rotation& rotation) const;
   Tensor keys_values(const Tensor& memory) const { return cross_attention_->keys_values(memory); }
+  DecoderLayer weights() const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("ln_1", norm1_), v("attn", attention_), v("ln_2", norm2_);
@@ -108,6 +116,8 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 
   // ids -> [.., C]: token + position, then dropout.
   Tensor embed(const nn::Sequences& texts) const;
+  Tensor embedded(const nn::Sequences& texts) const override { return embed(texts); }
+  std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
   // States after the last norm, [.., C].
   Tensor states(const nn::Sequences& texts, const nn::ForwardOptions& reading = {}) const override;
   // The same with a memory [B, S, C], which needs cross-attention. keys_values() projects the memory once per layer, to
@@ -127,12 +137,21 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("wte", tokens_), v("wpe", positions_), v("h", blocks_), v("ln_f", norm_);
+    v("wte", tokens_);
+    if (kind_ == Positions::learned) v("wpe", positions_);
+    if (kind_ == Positions::relative) v("relative_bias", relative_bias_);
+    v("h", blocks_), v("ln_f", norm_);
   }
 
  private:
+  AttentionMask mask_of(const nn::Sequences& texts, const Tensor& embedded, const nn::ForwardOptions& reading) const;
+
   GPT2Config config_;
+  Positions kind_;
   nn::Embedding tokens_, positions_;
+  nn::FixedTable<float> sinusoids_;  // [max_length, C]
+  nn::Rotary rotary_;
+  nn::RelativeBias relative_bias_;
   std::vector<GPT2Block> blocks_;
   nn::LayerNorm norm_;
 };
@@ -141,17 +160,23 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
 inline constexpr const char* kGPT2Prefix = "transformer";
 
 // The body and its output layer, which predicts the next token at every position.
-class GPT2LanguageModel {
+class GPT2LanguageModel : public LanguageModel {
  public:
   explicit GPT2LanguageModel(const GPT2Config& config) : body_(config) {}
   const GPT2& body() const { return body_; }
-  Json config() const;
 
-  Tensor logits(const nn::Sequences& texts) const { return body_.logits(body_.states(texts)); }
-  // labels are i32 like the ids: the next token of each position (next_tokens()); -100 is ignored.
-  ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {
+  Facts facts() const override;
+  Json config() const override;
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
+  Tensor states(const nn::Sequences& texts) const override { return body_.states(texts); }
+  Tensor logits(const nn::Sequences& texts) const override { return body_.logits(body_.states(texts)); }
+  // The labels of a text are its next_tokens().
+  ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const override {
     return body_.loss(body_.states(texts), labels);
   }
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& prompts, std::int64_t group,
+                                       std::int64_t tokens) const override;
+  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const override;
   template <class Visitor>
   void visit(Visitor&& v) {
     v(kGPT2Prefix, body_);

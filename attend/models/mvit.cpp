@@ -1,5 +1,5 @@
-// MViTv2 (Li et al. 2022): reading its config.json, and the forward pass. n is the side of the queries' grid, m that of
-// the keys'.
+// MViT (Fan et al. 2021) and MViTv2 (Li et al. 2022): reading its config.json, and the forward pass. n is the side of
+// the queries' grid, m that of the keys'.
 #include "attend/models/mvit.h"
 
 #include <fmt/core.h>
@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
+#include "attend/models/class_token.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/nn/parts.h"
@@ -117,6 +118,24 @@ void require_text(const Json& json, const char* key, std::string_view value, std
         value);
 }
 
+bool flag_of(const Json& json, const char* key, std::string_view what) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return false;
+  check(found->is_boolean(), "{}: '{}' must be true or false, not {}", what, key, found->dump());
+  return found->get<bool>();
+}
+
+// Whether a setting has the first of two values, which is the usual one.
+bool one_of(const Json& json, const char* key, const std::pair<std::string_view, std::string_view>& values,
+            std::string_view what) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return true;
+  const bool first = found->is_string() && found->text() == values.first;
+  check(first || (found->is_string() && found->text() == values.second), "{}: '{}' is {}; only {} and {} are known",
+        what, key, found->dump(), values.first, values.second);
+  return first;
+}
+
 std::vector<std::string> labels_or_numbers(const Json& json, std::string_view what) {
   const auto count = json.find("num_classes");
   if (json.contains("id2label") || count == json.end() || count->is_null()) return labels_of(json, what);
@@ -157,7 +176,19 @@ std::vector<std::vector<MViTLayerShape>> mvit_layers(const MViTConfig& config) {
   return stages;
 }
 
+Json mvit_v1_json() {
+  return {{"depths", Json::array({1, 2, 11, 2})},
+          {"expand_attn", false},
+          {"residual_pooling", false},
+          {"use_cls_token", true},
+          {"use_abs_pos", true},
+          {"rel_pos_type", "none"},
+          {"pool_q", "strided"}};
+}
+
 void check_config(const MViTConfig& config, std::string_view what) {
+  check(!(config.class_token && config.relative_positions),
+        "{}: 'use_cls_token' is true; it is known only with a 'rel_pos_type' of none", what);
   check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check_limited(what, "in_chans", config.channels, 1, limits::kMostChannels);
   check_within(what, "patch_kernel", config.patch_kernel, 1, kLargestKernel);
@@ -212,11 +243,14 @@ MViTConfig mvit_config(const Json& json, std::string_view what) {
   }
   check(!json.contains("stride_kv") || json["stride_kv"].is_null(),
         "{}: 'stride_kv' is {}; only stride_kv_adaptive is known", what, json["stride_kv"].dump());
-  for (const char* flag : {"pool_first", "use_cls_token", "use_abs_pos"}) require_flag(json, flag, false, what);
+  require_flag(json, "pool_first", false, what);
+  config.class_token = flag_of(json, "use_cls_token", what),
+  config.absolute_positions = flag_of(json, "use_abs_pos", what);
+  config.relative_positions = one_of(json, "rel_pos_type", {"spatial", "none"}, what);
+  config.pool_all_queries = one_of(json, "pool_q", {"all", "strided"}, what);
   require_flag(json, "qkv_bias", true, what);
   require_text(json, "mode", "conv", what);
   require_text(json, "pool_type", "max", what);
-  require_text(json, "rel_pos_type", "spatial", what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_or_numbers(json, what);
   config.problem = problem_type_of(json, config.labels.size(), what);
@@ -233,6 +267,10 @@ Json mvit_json(const MViTConfig& config) {
   for (std::int64_t stride : config.query_strides) strides.push_back(Json::array({stride, stride}));
   json["stride_q"] = std::move(strides);
   json["stride_kv_adaptive"] = Json::array({config.key_stride, config.key_stride});
+  if (config.class_token) json["use_cls_token"] = true;
+  if (config.absolute_positions) json["use_abs_pos"] = true;
+  if (!config.relative_positions) json["rel_pos_type"] = "none";
+  if (!config.pool_all_queries) json["pool_q"] = "strided";
   json["num_classes"] = config.labels.size();
   write_labels(json, config.labels);
   write_problem_type(json, config.problem, config.labels.size());
@@ -246,6 +284,7 @@ MViTPooling::MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, 
       norm(shape.attention / shape.heads, config.norm_eps),
       side_(shape.side),
       stride_(stride),
+      tokens_(config.tokens()),
       channels_({shape.attention}, [width = shape.attention, head = shape.attention / shape.heads] {
         std::vector<std::int32_t> channels;
         for (std::int64_t i = 0; i < width; ++i) channels.push_back(static_cast<std::int32_t>(i % head));
@@ -256,20 +295,21 @@ Tensor MViTPooling::operator()(const Tensor& x) const {
   const std::int64_t B = x.dim(0), C = x.width(), head = weight.shape[0], kernel = weight.shape[1];
   // All heads share one weight [D, k, k, 1]; the lookup repeats it for every head, [H·D, k·k].
   const Tensor shared = ops::embedding(channels_.beside(x), weight.value.reshape({head, kernel * kernel}));
+  const Tensor places = tokens_ == 0 ? ops::contiguous(x) : ops::slice(x, 1, tokens_, x.dim(1) - tokens_);
   // One convolution per channel: [B, side', side', H·D].
-  const Tensor pooled =
-      ops::conv2d(ops::contiguous(x).reshape({B, side_, side_, C}), shared.reshape({C, kernel, kernel, 1}), {},
-                  {.stride = {stride_, stride_}, .padding = {kernel / 2, kernel / 2}, .groups = C});
-  // The norm is taken over each head, then the result is [B, side'², H·D].
+  Tensor pooled = ops::conv2d(places.reshape({B, side_, side_, C}), shared.reshape({C, kernel, kernel, 1}), {},
+                              {.stride = {stride_, stride_}, .padding = {kernel / 2, kernel / 2}, .groups = C});
+  if (tokens_ > 0) pooled = ops::concat({ops::slice(x, 1, 0, tokens_), pooled.reshape({B, -1, C})}, 1);
+  // The norm is taken over each head, then the result is [B, tokens + side'², H·D].
   return norm(pooled.reshape({B, -1, head})).reshape({B, -1, C});
 }
 
 MViTAttention::MViTAttention(const MViTConfig& config, const MViTLayerShape& shape)
     : shape_(shape),
       residual_pooling_(config.residual_pooling),
+      relative_(config.relative_positions),
       qkv_(shape.in, 3 * shape.attention, linear(config)),
       output_(shape.attention, shape.attention, linear(config)),
-      query_(config, shape, shape.query_stride),
       key_(config, shape, shape.key_stride),
       value_(config, shape, shape.key_stride),
       down_{{2 * std::max(shape.queries(), shape.keys()) - 1, shape.attention / shape.heads},
@@ -277,7 +317,9 @@ MViTAttention::MViTAttention(const MViTConfig& config, const MViTLayerShape& sha
       across_{down_.shape, {nn::Init::normal, config.init_deviation}},
       distances_({shape.queries() * shape.keys()},
                  [queries = shape.queries(), keys = shape.keys()] { return grid_distances(queries, keys); }),
-      spread_({shape.keys() * shape.keys(), 2 * shape.keys()}, [keys = shape.keys()] { return grid_places(keys); }) {}
+      spread_({shape.keys() * shape.keys(), 2 * shape.keys()}, [keys = shape.keys()] { return grid_places(keys); }) {
+  if (config.pool_all_queries || shape.query_stride > 1) query_.emplace(config, shape, shape.query_stride);
+}
 
 Tensor MViTAttention::distance_bias(const Tensor& q) const {
   const std::int64_t B = q.dim(0), H = shape_.heads, D = q.width() / H, n = shape_.queries(), m = shape_.keys();
@@ -295,12 +337,13 @@ Tensor MViTAttention::distance_bias(const Tensor& q) const {
 }
 
 Tensor MViTAttention::operator()(const Tensor& x) const {
-  const auto [queries, keys, values] = ops::split<3>(qkv_(x));           // [B, side², attention] each
-  const Tensor q = query_(queries), k = key_(keys), v = value_(values);  // [B, n² or m², attention]
+  const auto [queries, keys, values] = ops::split<3>(qkv_(x));  // [B, side², attention] each
+  const Tensor q = query_ ? (*query_)(queries) : queries, k = key_(keys),
+               v = value_(values);  // [B, n² or m², attention]
   const std::string label = shape_.label + ".attention";
   // Shape [B, n², attention].
-  const Tensor attended =
-      ops::attention(q, k, v, {.heads = shape_.heads, .mask = {.bias = distance_bias(q)}, .label = label});
+  const Tensor attended = ops::attention(
+      q, k, v, {.heads = shape_.heads, .mask = {.bias = relative_ ? distance_bias(q) : Tensor()}, .label = label});
   // Equation 5: adding the pooled queries lets information flow around attention.
   const Tensor mixed = residual_pooling_ ? ops::add(attended, q) : attended, out = output_(mixed);
   nn::show(label, {{"read", x}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", out}});
@@ -309,6 +352,7 @@ Tensor MViTAttention::operator()(const Tensor& x) const {
 
 MViTLayer::MViTLayer(const MViTConfig& config, const MViTLayerShape& shape)
     : shape_(shape),
+      tokens_(config.tokens()),
       norm1_(shape.in, config.norm_eps),
       norm2_(shape.attention, config.norm_eps),
       attention_(config, shape),
@@ -328,11 +372,13 @@ MViTLayer::MViTLayer(const MViTConfig& config, const MViTLayerShape& shape)
 Tensor MViTLayer::pooled(const Tensor& x) const {
   const std::int64_t stride = shape_.query_stride, side = shape_.side;
   if (stride == 1) return x;  // [B, side², C]
-  const Tensor grid =
-      ops::max_pool2d(x.reshape({x.dim(0), side, side, x.width()}), {.kernel = {stride + 1, stride + 1},
-                                                                     .stride = {stride, stride},
-                                                                     .padding = {(stride + 1) / 2, (stride + 1) / 2}});
-  return grid.reshape({x.dim(0), -1, x.width()});  // [B, (side / stride)², C]
+  const Tensor places = tokens_ == 0 ? x : ops::slice(x, 1, tokens_, x.dim(1) - tokens_);
+  const Tensor grid = ops::max_pool2d(places.reshape({x.dim(0), side, side, x.width()}),
+                                      {.kernel = {stride + 1, stride + 1},
+                                       .stride = {stride, stride},
+                                       .padding = {(stride + 1) / 2, (stride + 1) / 2}});
+  const Tensor fewer = grid.reshape({x.dim(0), -1, x.width()});  // [B, (side / stride)², C]
+  return tokens_ == 0 ? fewer : ops::concat({ops::slice(x, 1, 0, tokens_), fewer}, 1);
 }
 
 void MViTLayer::operator()(nn::Residual& stream) const {
@@ -360,6 +406,11 @@ void MViTStage::operator()(nn::Residual& stream) const {
 
 MViT::MViT(const MViTConfig& config)
     : config_((check_config(config, "mvit"), config)),
+      class_token_{{1, 1, config.widths[0]}, {nn::Init::normal, config.init_deviation}},
+      positions_{
+          {1, config.tokens() + (config.image_size / config.patch_stride) * (config.image_size / config.patch_stride),
+           config.widths[0]},
+          {nn::Init::normal, config.init_deviation}},
       patches_(config.channels, config.widths[0],
                {.kernel = {config.patch_kernel, config.patch_kernel},
                 .window = {.stride = {config.patch_stride, config.patch_stride},
@@ -370,8 +421,11 @@ MViT::MViT(const MViTConfig& config)
 
 Tensor MViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   check_images(pixels, size(), config_.channels);
-  const Tensor grid = patches_(pixels);                                    // [B, side, side, C]
-  nn::Residual stream(grid.reshape({grid.dim(0), -1, grid.width()}), {});  // [B, side², C]
+  const Tensor grid = patches_(pixels);                           // [B, side, side, C]
+  Tensor tokens = grid.reshape({grid.dim(0), -1, grid.width()});  // [B, side², C]
+  if (config_.class_token) tokens = ops::concat({repeated(class_token_, tokens), tokens}, 1);
+  if (config_.absolute_positions) tokens = ops::add(tokens, positions_.value.reshape({tokens.dim(1), tokens.width()}));
+  nn::Residual stream(tokens, {});  // [B, tokens + side², C]
   if (hidden) hidden->push_back(stream.value());
   for (const MViTStage& stage : stages_) {
     stage(stream);
@@ -380,8 +434,10 @@ Tensor MViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   return norm_(stream).value();  // [B, places, C]
 }
 
-// [B, places, C] -> [B, C]
-Tensor MViT::features(const Tensor& states) const { return ops::mean(states, 1); }
+// [B, tokens + places, C] -> [B, C]
+Tensor MViT::features(const Tensor& states) const {
+  return config_.class_token ? token_state(states, 0) : ops::mean(states, 1);
+}
 
 std::vector<AttentionPlace> MViT::attention_places() const {
   std::vector<AttentionPlace> places;
@@ -389,6 +445,7 @@ std::vector<AttentionPlace> MViT::attention_places() const {
     for (const MViTLayerShape& layer : layers)
       places.push_back({.label = layer.label + ".attention",
                         .heads = layer.heads,
+                        .tokens = config_.tokens(),
                         .queries = {layer.queries(), layer.queries()},
                         .keys = {layer.keys(), layer.keys()}});
   return places;

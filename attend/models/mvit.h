@@ -5,6 +5,11 @@
 //
 //   pixels [B, H, W, channels] -> patches [B, side², C] -> stages -> states [B, places, C] -> features [B, C]
 //
+// MViT, the first version (Fan et al. 2021, "Multiscale Vision Transformers"), is the same with other settings: a class
+// token, learned absolute positions of space instead of relative ones (for video a table of time is added to them,
+// hence "separable"), no residual pooling, queries pooled only where the grid shrinks, and wider feed-forward layers in
+// front of a stage instead of wider attention in it. Its tokens are [B, 1 + side², C].
+//
 // Stages shrink the side and widen C. Parameters carry the names of timm's files (MultiScaleVit).
 #pragma once
 
@@ -34,12 +39,15 @@ struct MViTConfig {
   float feed_forward = 4;
   bool expand_attention = true;  // a stage widens in its first attention, else in the feed-forward before it
   bool residual_pooling = true;  // attention adds the pooled queries to its result
+  bool class_token = false, absolute_positions = false, relative_positions = true;
+  bool pool_all_queries = true;  // else only where the grid shrinks
   float drop_path = 0, norm_eps = 1e-6f, init_deviation = 0.02f;
 
   std::string architecture = {};  // "MViTForImageClassification" is our own name
   std::vector<std::string> labels = {};
   ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
+  std::int64_t tokens() const { return class_token ? 1 : 0; }
   std::int64_t stages() const { return static_cast<std::int64_t>(depths.size()); }
   std::int64_t layers() const;
 
@@ -62,6 +70,8 @@ struct MViTConfig {
   }
 };
 
+// The keys of config.json in which the first version differs from the second, with the depths of MViT-B for images.
+Json mvit_v1_json();
 void check_config(const MViTConfig& config, std::string_view what);
 // From a config.json whose model_type is "mvit", and back.
 MViTConfig mvit_config(const Json& config, std::string_view what);
@@ -80,7 +90,7 @@ struct MViTLayerShape {
 std::vector<std::vector<MViTLayerShape>> mvit_layers(const MViTConfig& config);
 
 // Pools queries, keys or values of all heads, [B, side², H·D] -> [B, (side / stride)², H·D]. It is a depthwise
-// convolution whose weight all heads share, and a norm of each head.
+// convolution whose weight all heads share, and a norm of each head. A class token is only normed.
 class MViTPooling {
  public:
   MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, std::int64_t stride);
@@ -90,7 +100,7 @@ class MViTPooling {
   nn::LayerNorm norm;
 
  private:
-  std::int64_t side_, stride_;
+  std::int64_t side_, stride_, tokens_;
   nn::FixedTable<std::int32_t> channels_;  // [H·D]: 0 .. D - 1, repeated for each head
 };
 
@@ -103,10 +113,10 @@ class MViTAttention {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("qkv", qkv_), v("proj", output_);
-    v("pool_q.weight", query_.weight), v("norm_q", query_.norm);
+    if (query_) v("pool_q.weight", query_->weight), v("norm_q", query_->norm);
     v("pool_k.weight", key_.weight), v("norm_k", key_.norm);
     v("pool_v.weight", value_.weight), v("norm_v", value_.norm);
-    v("rel_pos_h", down_), v("rel_pos_w", across_);
+    if (relative_) v("rel_pos_h", down_), v("rel_pos_w", across_);
   }
 
  private:
@@ -114,9 +124,10 @@ class MViTAttention {
   Tensor distance_bias(const Tensor& q) const;
 
   MViTLayerShape shape_;
-  bool residual_pooling_;
+  bool residual_pooling_, relative_;
   nn::Linear qkv_, output_;
-  MViTPooling query_, key_, value_;
+  std::optional<MViTPooling> query_;
+  MViTPooling key_, value_;
   nn::Parameter down_, across_;             // [distances, D]: vectors for rows and for columns
   nn::FixedTable<std::int32_t> distances_;  // [queries · keys]: row of these tables for two rows or two columns
   nn::FixedTable<float> spread_;            // [keys², 2 · keys]: marks the row and the column of each key
@@ -139,6 +150,7 @@ class MViTLayer {
   Tensor pooled(const Tensor& x) const;
 
   MViTLayerShape shape_;
+  std::int64_t tokens_;
   nn::LayerNorm norm1_, norm2_;
   MViTAttention attention_;
   nn::FeedForward feed_forward_;
@@ -170,19 +182,23 @@ class MViT {
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
   std::int64_t width() const { return config_.widths.back(); }
 
-  // States after the last norm, [B, places, C]. hidden receives the patches and the output of each stage.
+  // States after the last norm, [B, places, C]; of the first version [B, 1 + places, C]. hidden receives the patches
+  // and the output of each stage.
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // The mean over all places, [B, C].
+  // The mean over all places, or the class token, [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
 
   template <class Visitor>
   void visit(Visitor&& v) {
+    if (config_.class_token) v("cls_token", class_token_);
+    if (config_.absolute_positions) v("pos_embed", positions_);
     v("patch_embed.proj", patches_), v("stages", stages_), v("norm", norm_);
   }
 
  private:
   MViTConfig config_;
+  nn::Parameter class_token_, positions_;  // [1, 1, C], [1, tokens + side², C]
   nn::Conv2d patches_;
   std::vector<MViTStage> stages_;
   nn::LayerNorm norm_;

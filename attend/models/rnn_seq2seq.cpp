@@ -7,21 +7,18 @@
 #include "attend/base/fields.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
+#include "attend/models/rnn_cell.h"
 #include "attend/models/rnn_decoder.h"
 #include "attend/ops/additive_attention.h"
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/layout.h"
+#include "attend/ops/linear.h"
 
 namespace attend::models {
 
 namespace {
 
 constexpr const char* kRnnName = "rnn";
-
-RnnKind kind_named(const std::string& name, std::string_view what = kRnnName) {
-  if (name == "gru") return RnnKind::gru;
-  if (name == "lstm") return RnnKind::lstm;
-  fail("{}: unknown cell '{}'; there are gru and lstm", what, name);
-}
 
 // Repeats [B, C] to [B, count, C]. Adding zeros does it, because the gradient is then one sum over all copies.
 Tensor repeated(const Tensor& x, std::int64_t count) {
@@ -44,22 +41,24 @@ void check_config(const RnnConfig& config, std::string_view what) {
   const std::int64_t gates = 4 * config.hidden;
   check_size(what, config.vocabulary * config.width + config.layers * 2 * gates * 3 * config.hidden +
                        gates * (config.width + 3 * config.hidden));
-  kind_named(config.cell, what);
+  rnn_cell(config.cell, what);
+  config.score.score(what);
 }
 
 RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
     : attention_(config.attention),
-      lstm_(kind_named(config.cell) == RnnKind::lstm),
+      lstm_(rnn_cell(config.cell, kRnnName) == RnnKind::lstm),
       dropout_(config.dropout),
-      rnn_(kind_named(config.cell), config.width, config.hidden),
-      context_gates_{{gates_of(kind_named(config.cell)) * config.hidden, 2 * config.hidden},
+      rnn_(rnn_cell(config.cell, kRnnName), config.width, config.hidden),
+      context_gates_{{gates_of(rnn_cell(config.cell, kRnnName)) * config.hidden, 2 * config.hidden},
                      nn::Init::xavier(2 * config.hidden, config.hidden),
                      nn::Role::weight},
       initial_hidden_(2 * config.hidden, config.hidden),
       initial_cell_(2 * config.hidden, config.hidden),
       query_{{config.hidden, config.hidden}, nn::Init::xavier(config.hidden, config.hidden), nn::Role::weight},
-      key_(2 * config.hidden, config.hidden),
+      key_(2 * config.hidden, config.hidden, {.bias = config.score.attention_bias}),
       score_{{config.hidden}, {nn::Init::uniform, 1 / std::sqrt(static_cast<float>(config.hidden))}},
+      comparison_(config.score.score(kRnnName), config.hidden, 1),
       readout_(config.hidden + config.width, config.width),
       context_readout_{
           {config.width, 2 * config.hidden}, nn::Init::xavier(2 * config.hidden, config.width), nn::Role::weight} {}
@@ -69,7 +68,7 @@ RnnDecoderLayer::Memory RnnDecoderLayer::read(const Encoded& source) const {
         "rnn: a memory must be padded, [B, S, C], not {}, and have a summary", source.states.shape());
   const Tensor& read = attention_ ? source.states : source.summary;  // [B, S, 2·H], or [B, 2·H]
   // Keys [B, S, H], context in the gates [B, S, G·H], context in the readout [B, S, W].
-  return {attention_ ? key_(read) : Tensor(), ops::linear(read, context_gates_), ops::linear(read, context_readout_),
+  return {attention_ ? keys(read) : Tensor(), ops::linear(read, context_gates_), ops::linear(read, context_readout_),
           source.places.lengths};
 }
 
@@ -80,12 +79,29 @@ RnnDecoderLayer::State RnnDecoderLayer::start(const Encoded& source, std::int64_
           lstm_ ? rows(initial_cell_(source.summary, Activation::tanh)) : Tensor()};
 }
 
+Tensor RnnDecoderLayer::keys(const Tensor& states) const {
+  if (comparison_.kind() == nn::Score::additive || comparison_.kind() == nn::Score::general) return key_(states);
+  // Scores without a projection compare vectors of one width: the states of both directions are added (Luong et al.
+  // 2015 have one direction). The gates and the readout still read both.
+  const std::int64_t width = states.width() / 2;
+  return comparison_.key(ops::add(ops::slice(states, 2, 0, width), ops::slice(states, 2, width, width)));
+}
+
 Tensor RnnDecoderLayer::look(const State& state, const Memory& memory) const {
   if (!attention_) return {};
+  const std::int64_t sources = memory.keys.dim(0), width = memory.keys.dim(2);
   // Rows of one source are queries of one batch entry: [B, rows / B, H].
-  const Tensor queries = ops::linear(state.hidden, query_).reshape({memory.keys.dim(0), -1, memory.keys.dim(2)});
-  // The weights are [B, rows / B, S]; padding gets 0.
-  return ops::softmax(ops::additive_scores(queries, memory.keys, score_), memory.lengths);
+  const auto queries = [&](const Tensor& rows) { return rows.reshape({sources, -1, width}); };
+  Tensor scores;  // [B, rows / B, S]
+  if (comparison_.kind() == nn::Score::additive) {
+    scores = ops::additive_scores(queries(ops::linear(state.hidden, query_)), memory.keys, score_);
+  } else {
+    // The general score has its matrix in the keys.
+    const Tensor query = comparison_.kind() == nn::Score::general ? state.hidden : comparison_.query(state.hidden);
+    const float scale = comparison_.scale() != 0 ? comparison_.scale() : 1 / std::sqrt(static_cast<float>(width));
+    scores = ops::matmul(queries(query), memory.keys, {.transpose_b = true, .alpha = scale});
+  }
+  return ops::softmax(scores, memory.lengths);  // padding gets 0
 }
 
 Tensor RnnDecoderLayer::context(const Tensor& weights, const Tensor& projected, std::int64_t count) const {
@@ -140,12 +156,13 @@ Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State
 RnnSeq2Seq::RnnSeq2Seq(const RnnConfig& config)
     : config_((check_config(config, kRnnName), config)),
       embedding_(config.vocabulary, config.width),
-      encoder_({kind_named(config.cell), config.width, config.hidden, config.layers, config.dropout}),
+      encoder_({rnn_cell(config.cell, kRnnName), config.width, config.hidden, config.layers, config.dropout}),
       decoder_(config) {}
 
 Json RnnSeq2Seq::config() const {
   Json json = {{"model_type", "rnn"}};
   json.update(write_fields(config_));
+  config_.leave_out_of(json);
   return json;
 }
 

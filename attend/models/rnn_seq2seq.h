@@ -5,7 +5,8 @@
 //   source [B, S] -> embed [B, S, W] -> bidirectional encoder [B, S, 2·H]
 //   target [B, T] -> embed [B, T, W] -> decoder, which attends to the source -> readouts [B, T, W] -> logits [B, T, V]
 //
-// W is the width of an embedding, H that of a recurrent state; G·H are its gates: 3·H for a GRU, 4·H for an LSTM.
+// W is the width of an embedding, H that of a recurrent state; G·H are its gates: H for a tanh cell, 3·H for a GRU,
+// 4·H for an LSTM.
 //
 // Differences from the papers: both sides and the output layer share one vocabulary. The readout is a tanh layer of
 // embedding width instead of maxout. The decoder starts from the last states of both directions.
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/models/attention_settings.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/recurrent.h"
@@ -30,6 +32,7 @@ struct RnnConfig {
   std::string cell = "gru";
   bool attention = true;
   std::int64_t max_length = 256;
+  AttentionSettings score = {.attention_score = "additive"};
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -38,10 +41,13 @@ struct RnnConfig {
     v("hidden", hidden, "Width of the recurrent state, per direction.");
     v("layers", layers, "Number of encoder layers; the decoder has one.");
     v("dropout", dropout, "Dropout.");
-    v("cell", cell, "Recurrent cell: gru or lstm.");
+    v("cell", cell, "Recurrent cell: tanh, gru or lstm.");
     v("attention", attention, "Attend to every source state instead of one summary vector.");
     v("max_length", max_length, "Maximum sentence length, in tokens.");
+    score.visit(v);
   }
+  // Removes settings from json that a file of Bahdanau's model does not need.
+  void leave_out_of(Json& json) const { score.leave_out_of(json, {.attention_score = "additive"}); }
 };
 
 // Throws Error naming what (a path) and the first value that is out of range.
@@ -56,7 +62,7 @@ class RnnDecoderLayer {
   // gates and readout linearly. So the states are projected here, and each step averages the projections. No step
   // multiplies by these weights, forward or backward.
   struct Memory {
-    Tensor keys;     // U h in the paper, [B, S, H]; undefined without attention
+    Tensor keys;     // U h in the paper, or what another score compares, [B, S, H]; undefined without attention
     Tensor gates;    // [B, S, G·H]; without attention [B, G·H], from the summary
     Tensor readout;  // [B, S, W]; without attention [B, W]
     Tensor lengths;  // i32 [B] or undefined
@@ -80,12 +86,23 @@ class RnnDecoderLayer {
     v("rnn.weight_ch_l0", context_gates_);
     v("initial_hidden", initial_hidden_);
     if (lstm_) v("initial_cell", initial_cell_);
-    if (attention_) v("attention.query.weight", query_), v("attention.key", key_), v("attention.score.weight", score_);
+    if (attention_) visit_attention(v);
     v("readout", readout_), v("readout_context.weight", context_readout_);
   }
 
  private:
-  // The attention weights of each row: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
+  template <class Visitor>
+  void visit_attention(Visitor&& v) {
+    const nn::Score kind = comparison_.kind();
+    if (kind == nn::Score::additive) v("attention.query.weight", query_);
+    if (kind == nn::Score::additive || kind == nn::Score::general) v("attention.key", key_);
+    if (kind == nn::Score::additive) v("attention.score.weight", score_);
+    if (kind == nn::Score::cosine) v("attention", comparison_);
+  }
+  // Keys of the encoder states [B, S, 2·H], as the score compares them: [B, S, H].
+  Tensor keys(const Tensor& states) const;
+  // The attention weights of each row: softmax(v · tanh(W s + U h)), or of another score, [B, rows / B, S]; undefined
+  // without attention.
   Tensor look(const State& state, const Memory& memory) const;
   // The weighted mean of the projected sources, [B, count, C].
   Tensor context(const Tensor& weights, const Tensor& projected, std::int64_t count) const;
@@ -100,9 +117,10 @@ class RnnDecoderLayer {
   nn::Parameter context_gates_;  // [G·H, 2·H]: the part of the input weight that reads the context
   nn::Linear initial_hidden_, initial_cell_;
   nn::Parameter query_;  // W of the paper, [H, H]
-  nn::Linear key_;       // U of the paper, 2·H -> H
+  nn::Linear key_;       // U of the paper, 2·H -> H; with the general score its W
   nn::Parameter score_;  // v of the paper, [H]
-  nn::Linear readout_;   // reads state and embedding: H + W -> W
+  nn::AttentionScore comparison_;
+  nn::Linear readout_;  // reads state and embedding: H + W -> W
   nn::Parameter context_readout_;
 };
 

@@ -1,6 +1,9 @@
 // Show and Tell (Vinyals et al. 2015): an LSTM that reads the image as its first input.
 #include "attend/models/show_tell.h"
 
+#include <utility>
+#include <vector>
+
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/base/limits.h"
@@ -16,16 +19,18 @@ void check_config(const ShowTellConfig& config, std::string_view what) {
   check_limited(what, "width", config.width, 1, limits::kWidestModel);
   check_limited(what, "hidden", config.hidden, 1, limits::kWidestModel);
   check_rate(what, "dropout", config.dropout);
-  check_size(what,
-             config.vocabulary * (config.width + config.hidden) + 4 * config.hidden * (config.width + config.hidden));
+  check(config.image_at == "first" || config.image_at == "every",
+        "{}: 'image_at' is '{}', but must be one of first, every", what, config.image_at);
+  check_size(what, config.vocabulary * (config.width + config.hidden) +
+                       4 * config.hidden * (config.width + 2 * config.hidden));
 }
 
 // Word embeddings start with unit variance.
 ShowTell::ShowTell(const ShowTellConfig& config, std::int64_t regions)
     : config_((check_config(config, "show-tell"), config)),
-      image_(regions, config.width),
+      image_(regions, config.at_every_step() ? config.hidden : config.width),
       embedding_(config.vocabulary, config.width, {nn::Init::normal, 1}),
-      cell_(RnnKind::lstm, config.width, config.hidden),
+      cell_(RnnKind::lstm, config.width + (config.at_every_step() ? config.hidden : 0), config.hidden),
       output_(config.hidden, config.vocabulary) {}
 
 Json ShowTell::settings() const { return write_fields(config_); }
@@ -38,17 +43,35 @@ std::vector<nn::Parameters::Entry> ShowTell::parameters() {
 
 Tensor ShowTell::see(const Tensor& regions) const {
   check(regions.rank() == 3, "show-tell: regions are {}, not [B, S, C]", regions.shape());
-  return image_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});  // [B, 1, W]
+  const Tensor mean = ops::mean(regions, 1);  // [B, C]
+  const Tensor seen = config_.at_every_step() ? image_(mean, Activation::tanh) : image_(mean);
+  return seen.reshape({regions.dim(0), 1, seen.width()});  // [B, 1, W or H]
 }
 
-RecurrentState ShowTell::begin(const Tensor& regions) const {
-  const ops::RecurrentResult seen = cell_.run(cell_.gates(see(regions)), {});  // [B, H]
-  return {seen.hidden, seen.cell};
+RecurrentState ShowTell::begin(const Tensor& seen) const {
+  if (config_.at_every_step()) {
+    const Tensor hidden = seen.reshape({seen.dim(0), seen.width()}), cell = like(hidden);
+    cell.backend().fill(cell, 0);
+    return {hidden, cell};
+  }
+  const ops::RecurrentResult read = cell_.run(cell_.gates(seen), {});  // [B, H]
+  return {read.hidden, read.cell};
+}
+
+Tensor ShowTell::beside(const Tensor& words, const Tensor& image) const {
+  const std::vector<Tensor> images(static_cast<std::size_t>(words.dim(1)), image);
+  return ops::concat({words, ops::concat(images, 1)}, 2);
 }
 
 Tensor ShowTell::decode(const Tensor& regions, const nn::Sequences& captions) const {
-  const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);                    // [B, T, W]
-  const Tensor states = cell_.run(cell_.gates(ops::concat({see(regions), words}, 1)), {}).states;  // [B, 1 + T, H]
+  const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);  // [B, T, W]
+  const Tensor seen = see(regions);
+  if (config_.at_every_step()) {
+    const RecurrentState state = begin(seen);
+    const Tensor gates = cell_.gates(beside(words, seen));  // [B, T, 4·H]
+    return ops::dropout(cell_.run(gates, {.hidden = state.hidden, .cell = state.cell}).states, config_.dropout);
+  }
+  const Tensor states = cell_.run(cell_.gates(ops::concat({seen, words}, 1)), {}).states;  // [B, 1 + T, H]
   // The first state has read only the image and predicts nothing: [B, T, H] remain.
   return ops::dropout(ops::slice(states, 1, 1, words.dim(1)), config_.dropout);
 }
@@ -61,11 +84,15 @@ CaptionLoss ShowTell::loss(const Tensor& regions, const CaptionBatch& batch, flo
 }
 
 std::unique_ptr<nn::StepModel> ShowTell::start(Pass& pass, const Tensor& regions, std::int64_t group) const {
-  return std::make_unique<RecurrentSteps<ShowTell>>(*this, pass, Memory{}, begin(regions), group);
+  const Tensor seen = see(regions);
+  Memory memory;
+  if (config_.at_every_step()) memory.image = seen;
+  return std::make_unique<RecurrentSteps<ShowTell>>(*this, pass, std::move(memory), begin(seen), group);
 }
 
-Tensor ShowTell::step(const Tensor& tokens, const Memory&, RecurrentState& state) const {
-  const Tensor gates = cell_.gates(embedding_(tokens));  // [B, group, 4·H]
+Tensor ShowTell::step(const Tensor& tokens, const Memory& memory, RecurrentState& state) const {
+  const Tensor words = embedding_(tokens);                                                         // [B, group, W]
+  const Tensor gates = cell_.gates(memory.image.defined() ? beside(words, memory.image) : words);  // [B, group, 4·H]
   const ops::RecurrentResult next =
       cell_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
   state = {next.hidden, next.cell};

@@ -3,6 +3,11 @@
 //
 //   regions [B, S, C] -> mean -> [B, 1, W];   captions [B, T] -> [B, T, W];   LSTM -> states [B, T, H] -> [B, T, V]
 //
+// With image_at "every" it is the plain decoder of the lectures instead, y_t = g(y_{t-1}, h_{t-1}, c): the first state
+// h_0 is made of the image, and c = h_0 is part of the input of every step.
+//
+//   regions [B, S, C] -> mean -> c [B, H];   captions [B, T] -> [B, T, W] and c -> [B, T, W + H] -> states [B, T, H]
+//
 // W is the width of an embedding, H that of the recurrent state.
 #pragma once
 
@@ -24,6 +29,9 @@ struct ShowTellConfig {
   std::int64_t vocabulary = 0, max_length = 40;
   std::int64_t width = 512, hidden = 512;
   float dropout = 0.3f;
+  std::string image_at = "first";
+
+  bool at_every_step() const { return image_at == "every"; }
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -32,6 +40,7 @@ struct ShowTellConfig {
     v("width", width, "of an embedding");
     v("hidden", hidden, "width of the recurrent state");
     v("dropout", dropout, "of embeddings and of what the output layer reads");
+    v("image_at", image_at, "steps that read the image: first (as the first word) or every");
   }
 };
 
@@ -54,11 +63,13 @@ class ShowTell : public CaptionDecoder {
   std::string attention_label() const override { return ""; }
   Tensor summary(const Tensor& regions) const override { return see(regions); }
 
-  // The state after reading the image, before the first word: [B, H].
-  RecurrentState begin(const Tensor& regions) const;
+  // What each step reads of the images: c, [B, 1, H], with image_at "every".
   struct Memory {
-    std::array<Tensor*, 0> parts() { return {}; }
+    Tensor image = {};
+    std::array<Tensor*, 1> parts() { return {&image}; }
   };
+  // The state before the first word, [B, H].
+  RecurrentState begin(const Tensor& seen) const;
   Tensor step(const Tensor& tokens, const Memory& memory, RecurrentState& state) const;
 
   template <class Visitor>
@@ -69,7 +80,10 @@ class ShowTell : public CaptionDecoder {
   }
 
  private:
-  Tensor see(const Tensor& regions) const;  // [B, 1, W]: the image in the space of words
+  // [B, 1, W]: the image in the space of words. With image_at "every" [B, 1, H]: in that of states.
+  Tensor see(const Tensor& regions) const;
+  // Words [B, T, W] with the image beside each of them: [B, T, W + H].
+  Tensor beside(const Tensor& words, const Tensor& image) const;
 
   ShowTellConfig config_;
   nn::Linear image_;

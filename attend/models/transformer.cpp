@@ -15,6 +15,10 @@
 #include "attend/models/config_checks.h"
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 
@@ -31,9 +35,15 @@ Activation activation_named(const std::string& name, std::string_view what = kTr
 // The label names the layer for probes; a decoder position attends only to earlier ones, so its window is causal.
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
   const bool decoder = std::string_view(stack) == "decoder";
-  return {config.width, decoder ? config.heads_of_decoder() : config.heads, config.attention_dropout,
-          fmt::format("{}.layers.{}.{}", stack, index, kind),
-          config.window.of_layer(index, decoder ? AttentionDirection::causal : AttentionDirection::bidirectional)};
+  const auto direction = decoder ? AttentionDirection::causal : AttentionDirection::bidirectional;
+  return {.width = config.width,
+          .heads = decoder ? config.heads_of_decoder() : config.heads,
+          .dropout = config.attention_dropout,
+          .label = fmt::format("{}.layers.{}.{}", stack, index, kind),
+          .window = config.window.of_layer(index, direction),
+          .input = {.bias = config.attention.attention_bias},
+          .output = {.bias = config.attention.attention_bias},
+          .score = config.attention.score(kTransformerName)};
 }
 
 nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* stack, int index) {
@@ -66,9 +76,11 @@ void check_config(const TransformerConfig& config, std::string_view what) {
                           .hidden = config.hidden},
       decoder{.width = config.width, .layers = config.decoder_layers, .hidden = decoder_hidden, .attentions = 2};
   check_size(what, encoder.parameters() + decoder.parameters());
-  const std::string& positions = config.positions;
-  check(positions == "sinusoidal" || positions == "sinusoidal-halves" || positions == "learned",
-        "{}: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", what, positions);
+  const Positions positions = positions_named(config.positions, what);
+  config.combination.check(positions, config.width, what);
+  const bool plain = config.attention.score(what) != nn::Score::additive && positions != Positions::relative;
+  check(plain || config.window.attention_window.empty(),
+        "{}: attention_window does not go with the additive score or relative positions", what);
   activation_named(config.activation, what);
   config.window.check(what, std::max(config.encoder_layers, config.decoder_layers), AttentionDirection::bidirectional);
 }
@@ -79,10 +91,10 @@ EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
       norm1_(config.width),
       norm2_(config.width) {}
 
-void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
+void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Rotation& rotation) const {
   // Section 3.1. With recomputation, only the layer's input is kept and the layer runs again during backward.
-  stream.through(Recompute::layer, [this, mask](nn::Residual& x) {
-    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask); });  // [B, S, C]
+  stream.through(Recompute::layer, [this, mask, rotation](nn::Residual& x) {
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, {}, nullptr, rotation); });  // [B, S, C]
     // [B, S, C] -> [B, S, hidden] -> [B, S, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm2_, feed_forward_); });
   });
@@ -97,10 +109,11 @@ DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
       norm3_(config.width) {}
 
 void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
-                              const nn::LayerCache& cache) const {
-  stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
-    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, cache); });  // [B, T, C]
-    x.sublayer(norm2_, [&](const auto& in) { return cross_attention_(in, memory); });      // [B, T, C]
+                              const nn::LayerCache& cache, const nn::Rotation& rotation) const {
+  stream.through(Recompute::layer, [this, mask, memory, cache, rotation](nn::Residual& x) {
+    // [B, T, C] -> [B, T, C]
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, cache, nullptr, rotation); });
+    x.sublayer(norm2_, [&](const auto& in) { return cross_attention_(in, memory); });
     // [B, T, C] -> [B, T, hidden] -> [B, T, C]
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm3_, feed_forward_); });
   });
@@ -109,18 +122,23 @@ void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, c
 // All tables exist as descriptions; only those that visit() names get memory.
 Transformer::Transformer(const TransformerConfig& config)
     : config_((check_config(config, kTransformerName), config)),
+      positions_(positions_named(config.positions, kTransformerName)),
       embedding_(config.vocabulary, config.width),
       target_embedding_(config.vocabulary, config.width),
       output_(config.vocabulary, config.width),
       output_bias_{{config.vocabulary}, {}},
-      learned_positions_{{config.max_length, config.width},
+      learned_positions_{{config.max_length, config.combination.columns(config.width)},
                          {nn::Init::normal, 1.0f / std::sqrt(static_cast<float>(config.width))}},
-      encoder_(config, config.encoder_layers),
-      decoder_(config, config.decoder_layers) {}
+      encoder_rotary_(config.max_length, config.width, config.heads),
+      decoder_rotary_(config.max_length, config.width, config.heads_of_decoder()),
+      encoder_(config, config.encoder_layers, config.heads, false),
+      decoder_(config, config.decoder_layers, config.heads_of_decoder(), true) {}
 
-Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask) const {
+Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask, const nn::Rotation& rotation) const {
   nn::Residual stream = this->stream(source);  // [B, S, C]
-  for (const EncoderLayer& layer : encoder_.layers) layer(stream, mask);
+  AttentionMask biased = mask;
+  if (encoder_.relative) biased.bias = encoder_.relative_bias.of_texts(source.dim(1), source);  // [1, H, S, S]
+  for (const EncoderLayer& layer : encoder_.layers) layer(stream, biased, rotation);
   return encoder_.finish(stream);  // [B, S, C]
 }
 
@@ -130,21 +148,40 @@ Tensor Transformer::decode(const Tensor& target, const DecodeOptions& reads) con
   for (std::size_t i = 0; i < decoder_.layers.size(); ++i) {
     // While generating, each layer reads keys and values that were projected once, [B, S, 2·C].
     if (!reads.keys_values.empty()) memory.keys_values = reads.keys_values[i];
-    decoder_.layers[i](stream, reads.mask, memory, reads.reading.cache(i));
+    decoder_.layers[i](stream, reads.mask, memory, reads.reading.cache(i), reads.rotation);
   }
   return decoder_.finish(stream);  // [B, T, C]
 }
 
 Tensor Transformer::embed(const nn::Sequences& sequences, Side side) const {
-  const bool learned = config_.positions == "learned";
-  check(learned || fixed_positions_.defined(), "transformer: place() was not called");
+  const bool learned = positions_ == Positions::learned;
+  check(learned || !in_embeddings(positions_) || fixed_positions_.defined(), "transformer: place() was not called");
   // Section 3.4: embeddings are multiplied by sqrt(C). Section 3.5: positions are added. Section 5.4: then dropout.
   const nn::Embedding& table = config_.shared_embeddings || side == Side::source ? embedding_ : target_embedding_;
-  const ops::EmbeddingOptions options{
-      .scale = config_.scaled_embeddings ? std::sqrt(static_cast<float>(config_.width)) : 1.0f,
-      .positions = learned ? learned_positions_.value : fixed_positions_,
-      .position_ids = sequences.positions};
+  ops::EmbeddingOptions options{.scale =
+                                    config_.scaled_embeddings ? std::sqrt(static_cast<float>(config_.width)) : 1.0f};
+  const Tensor positions = learned ? learned_positions_.value : fixed_positions_;
+  if (config_.combination.concatenates())
+    return ops::dropout(beside_positions(table(sequences.ids, options), positions, sequences), config_.dropout);
+  if (in_embeddings(positions_)) options.positions = positions, options.position_ids = sequences.positions;
   return ops::dropout(table(sequences.ids, options), config_.dropout);  // [.., C]
+}
+
+// The first columns of the embeddings [.., C], and in place of the others the positions [P, columns].
+Tensor Transformer::beside_positions(const Tensor& words, const Tensor& positions,
+                                     const nn::Sequences& sequences) const {
+  const std::int64_t columns = positions.width(), length = sequences.ids.dim(-1);
+  Tensor places;
+  if (sequences.positions.defined()) {
+    const Tensor rows = ops::gather(positions, sequences.positions.reshape({sequences.positions.size()}));
+    places = rows.reshape(words.shape().with_last(columns));
+  } else {
+    check(length <= positions.dim(0), "transformer: {} tokens, but only {} positions", length, positions.dim(0));
+    const Tensor zeros = like(words, {words.dim(0), positions.dim(0), columns});
+    zeros.backend().fill(zeros, 0);
+    places = ops::slice(ops::add(zeros, positions), 1, 0, length);  // the table once for each sequence, [B, T, columns]
+  }
+  return ops::concat({ops::slice(words, -1, 0, words.width() - columns), places}, -1);
 }
 
 // [.., C] -> [.., V]
@@ -157,13 +194,28 @@ ops::Loss Transformer::loss(const Tensor& decoded, const Tensor& labels, const S
 
 Encoded Transformer::encode(const nn::Sequences& source) const {
   // The mask hides padding from every source position.
-  return {encode(embed(source, Side::source), mask_between(source, source)), source};
+  const Tensor embedded = embed(source, Side::source);
+  return {encode(embedded, mask_between(source, source), rotation(source, embedded, encoder_rotary_)), source};
 }
 
 Tensor Transformer::decode(const Encoded& memory, const nn::Sequences& target) const {
   // Teacher forcing: a target position reads itself and those before it, and all source positions that are not padding.
-  return decode(embed(target, Side::target),
-                {.mask = causal_mask(target), .memory = {memory.states, {}, mask_between(target, memory.places)}});
+  const Tensor embedded = embed(target, Side::target);
+  return decode(embedded, {.mask = decoder_mask(target, embedded, {}),
+                           .memory = {memory.states, {}, mask_between(target, memory.places)},
+                           .rotation = rotation(target, embedded, decoder_rotary_)});
+}
+
+// Causal, with the relative bias if there is one. While generating, a position reads its row of the caches.
+AttentionMask Transformer::decoder_mask(const nn::Sequences& targets, const Tensor& embedded,
+                                        const nn::ForwardOptions& reading) const {
+  AttentionMask mask = causal_mask(targets);
+  if (!decoder_.relative) return mask;
+  check(embedded.rank() == 3, "transformer: relative positions need padded batches, [B, T], not packed ones");
+  mask.bias = reading.goes_on() ? decoder_.relative_bias.of_newest(targets.positions, reading.caches[0].capacity(),
+                                                                   embedded)                   // [rows, H, 1, capacity]
+                                : decoder_.relative_bias.of_texts(embedded.dim(1), embedded);  // [1, H, T, T]
+  return mask;
 }
 
 std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const Encoded& memory, std::int64_t group) const {
@@ -177,7 +229,9 @@ nn::CausalModel::Sizes Transformer::decoder_sizes() const {
           .width = config_.width,
           .heads = config_.heads_of_decoder(),
           .rounded = embedding_.rounded(),
-          .windows = config_.window.of_layers(config_.decoder_layers, AttentionDirection::causal)};
+          .windows = config_.window.of_layers(config_.decoder_layers, AttentionDirection::causal),
+          .packed = takes_packed(),
+          .cleared = config_.attention.attention_score == "additive"};
 }
 
 std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
@@ -189,10 +243,12 @@ std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
 
 Tensor Transformer::read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
                          const nn::ForwardOptions& reading) const {
-  return decode(embed(targets, Side::target), {.mask = causal_mask(targets),
-                                               .memory = {.mask = {.key_lengths = lengths}},
-                                               .keys_values = keys_values,
-                                               .reading = reading});
+  const Tensor embedded = embed(targets, Side::target);
+  return decode(embedded, {.mask = decoder_mask(targets, embedded, reading),
+                           .memory = {.mask = {.key_lengths = lengths}},
+                           .keys_values = keys_values,
+                           .reading = reading,
+                           .rotation = rotation(targets, embedded, decoder_rotary_)});
 }
 
 // The cross-attention of the last decoder layer is shown as the alignment of target and source.
@@ -201,15 +257,16 @@ std::string Transformer::alignment_label() const {
 }
 
 void Transformer::place(Backend& backend, DType dtype) {
-  if (config_.positions == "learned") return;
-  const auto order = config_.positions == "sinusoidal" ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves;
-  fixed_positions_ = nn::sinusoidal_positions(backend, config_.max_length, config_.width, dtype, order);
+  if (positions_ == Positions::learned || !in_embeddings(positions_)) return;
+  const auto order = positions_ == Positions::sinusoidal ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves;
+  const std::int64_t columns = config_.combination.columns(config_.width);
+  fixed_positions_ = nn::sinusoidal_positions(backend, config_.max_length, columns, dtype, order);
 }
 
 Json Transformer::config() const {
   Json json = {{"model_type", "transformer"}};
   json.update(write_fields(config_));
-  config_.window.leave_out_of(json);
+  config_.leave_out_of(json);
   return json;
 }
 

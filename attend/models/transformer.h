@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/models/attention_settings.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/position_settings.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
@@ -20,6 +22,7 @@
 #include "attend/nn/layers.h"
 #include "attend/nn/memory_decoder.h"
 #include "attend/nn/parameter.h"
+#include "attend/nn/relative_positions.h"
 #include "attend/nn/residual.h"
 #include "attend/ops/softmax.h"
 
@@ -41,6 +44,8 @@ struct TransformerConfig {
   std::int64_t decoder_heads = 0, decoder_hidden = 0;
   std::string start_token = "<s>";
   WindowSettings window = {};  // limits self-attention in both stacks
+  AttentionSettings attention = {};
+  PositionCombination combination = {};
 
   // A decoder setting of 0 means that the decoder uses the encoder's value.
   std::int64_t heads_of_decoder() const { return decoder_heads != 0 ? decoder_heads : heads; }
@@ -59,7 +64,10 @@ struct TransformerConfig {
     v("attention_dropout", attention_dropout, "Dropout on attention weights.");
     v("pre_norm", pre_norm, "Apply layer norm before each sublayer; the paper applies it after.");
     v("final_norm", final_norm, "Apply a layer norm after each stack. --pre-norm implies it.");
-    v("positions", positions, "Position encoding: sinusoidal, sinusoidal-halves or learned.");
+    v("positions", positions,
+      "Position encoding: sinusoidal, sinusoidal-halves, learned, rotary, relative (a bias by distance, as T5 has) or "
+      "none.");
+    combination.visit(v);
     v("activation", activation, "Activation of the feed-forward layers: relu, gelu, gelu_tanh or silu.");
     v("shared_embeddings", shared_embeddings,
       "Share one embedding table between source, target and output (section 3.4 of the paper).");
@@ -69,6 +77,11 @@ struct TransformerConfig {
     v("decoder_hidden", decoder_hidden, "Feed-forward width of the decoder; 0 means the same as --hidden.");
     v("start_token", start_token, "Token that starts a translation.");
     window.visit(v);
+    attention.visit(v);
+  }
+  // Removes settings from json that a file of the paper's model does not need.
+  void leave_out_of(Json& json) const {
+    window.leave_out_of(json), attention.leave_out_of(json, {}), combination.leave_out_of(json);
   }
 };
 
@@ -80,7 +93,7 @@ void check_config(const TransformerConfig& config, std::string_view what);
 class EncoderLayer {
  public:
   EncoderLayer(const TransformerConfig& config, int index);
-  void operator()(nn::Residual& stream, const AttentionMask& mask) const;
+  void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Rotation& rotation) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("self_attn", self_attention_), v("", feed_forward_), v("norm1", norm1_), v("norm2", norm2_);
@@ -98,7 +111,7 @@ class DecoderLayer {
  public:
   DecoderLayer(const TransformerConfig& config, int index);
   void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
-                  const nn::LayerCache& cache) const;
+                  const nn::LayerCache& cache, const nn::Rotation& rotation) const;
   // Keys and values of the memory, [B, S, 2·C]. They are the same at every decoding step, so they are computed once.
   Tensor keys_values(const Tensor& memory) const { return cross_attention_.keys_values(memory); }
   template <class Visitor>
@@ -119,9 +132,13 @@ template <class Layer>
 struct Stack {
   std::vector<Layer> layers;
   nn::LayerNorm norm;
-  bool final_norm;
-  Stack(const TransformerConfig& config, std::int64_t count)
-      : norm(config.width), final_norm(config.final_norm || config.pre_norm) {
+  bool final_norm, relative;
+  nn::RelativeBias relative_bias;  // shared by the layers; only with relative positions
+  Stack(const TransformerConfig& config, std::int64_t count, std::int64_t heads, bool causal)
+      : norm(config.width),
+        final_norm(config.final_norm || config.pre_norm),
+        relative(config.positions == "relative"),
+        relative_bias(config.max_length, heads, causal) {
     for (std::int64_t i = 0; i < count; ++i) layers.emplace_back(config, static_cast<int>(i));
   }
   Tensor finish(nn::Residual& stream) const { return final_norm ? norm(stream).value() : stream.value(); }
@@ -129,6 +146,7 @@ struct Stack {
   void visit(Visitor&& v) {
     v("layers", layers);
     if (final_norm) v("norm", norm);
+    if (relative) v("relative_bias", relative_bias);
   }
 };
 
@@ -140,16 +158,17 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   const TransformerConfig& settings() const { return config_; }
 
   // The stacks, on embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
-  Tensor encode(const Tensor& source, const AttentionMask& mask) const;
+  Tensor encode(const Tensor& source, const AttentionMask& mask, const nn::Rotation& rotation = {}) const;
   struct DecodeOptions {
     AttentionMask mask = {};  // applies among the targets
     nn::Memory memory = {};
     std::span<const Tensor> keys_values = {};  // one per layer, given instead of the memory's states
     nn::ForwardOptions reading = {};
+    nn::Rotation rotation = {};
   };
   Tensor decode(const Tensor& target, const DecodeOptions& reads) const;
 
-  // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
+  // ids -> [.., C]: embedding · sqrt(C) + position (or beside it), then dropout.
   enum class Side : std::uint8_t { source, target };
   Tensor embed(const nn::Sequences& sequences, Side side) const;
   // States [.., C] times the output table give scores of all tokens, [.., V] (section 3.4).
@@ -157,7 +176,10 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   std::int64_t max_length() const override { return config_.max_length; }
-  bool takes_packed() const override { return true; }
+  // The additive score and the relative bias are computed for padded batches only.
+  bool takes_packed() const override {
+    return positions_ != Positions::relative && config_.attention.attention_score != "additive";
+  }
   Json config() const override;
   void place(Backend& backend, DType dtype) override;
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
@@ -182,20 +204,28 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
       v("embedding", embedding_);
       if (!config_.shared_embeddings) v("target_embedding", target_embedding_), v("output", output_);
       if (config_.output_bias) v("output_bias", output_bias_);
-      if (config_.positions == "learned") v("positions", learned_positions_);
+      if (positions_ == Positions::learned) v("positions", learned_positions_);
     }
     v("encoder", encoder_), v("decoder", decoder_);
   }
 
  private:
   nn::Residual stream(const Tensor& x) const { return {x, {.dropout = config_.dropout, .pre_norm = config_.pre_norm}}; }
+  Tensor beside_positions(const Tensor& words, const Tensor& positions, const nn::Sequences& sequences) const;
+  AttentionMask decoder_mask(const nn::Sequences& targets, const Tensor& embedded,
+                             const nn::ForwardOptions& reading) const;
+  nn::Rotation rotation(const nn::Sequences& sequences, const Tensor& embedded, const nn::Rotary& rotary) const {
+    return positions_ == Positions::rotary ? rotary(sequences, embedded) : nn::Rotation{};
+  }
   const nn::Embedding& output_table() const { return config_.shared_embeddings ? embedding_ : output_; }
 
   TransformerConfig config_;
+  Positions positions_;
   nn::Embedding embedding_;  // shared by both sides and the output, unless they are separate
   nn::Embedding target_embedding_, output_;
   nn::Parameter output_bias_, learned_positions_;
-  Tensor fixed_positions_;  // [max_length, C]; undefined when positions are learned
+  Tensor fixed_positions_;  // [max_length, C], or fewer columns if concatenated; undefined unless sinusoidal
+  nn::Rotary encoder_rotary_, decoder_rotary_;
   Stack<EncoderLayer> encoder_;
   Stack<DecoderLayer> decoder_;
 };

@@ -12,14 +12,14 @@ namespace attend::models {
 
 namespace {
 
-// A Transformer without encoder layers: the image model is the encoder.
+// By default a Transformer without encoder layers: the image model is the encoder.
 TransformerConfig transformer(const TransformerCaptionsConfig& config, std::string_view what) {
   check_limited(what, "vocabulary", config.vocabulary, 1, limits::kLargestVocabulary);
   TransformerConfig result{.vocabulary = config.vocabulary,
                            .width = config.width,
                            .heads = config.heads,
                            .hidden = config.hidden,
-                           .encoder_layers = 0,
+                           .encoder_layers = config.encoder_layers,
                            .decoder_layers = config.layers,
                            .max_length = config.max_length,
                            .dropout = config.dropout,

@@ -1,5 +1,6 @@
 // The decoder of Vaswani et al. 2017 with regions of an image as its memory, as in Cornia et al. 2020. Regions are
-// projected to its width, and sinusoids of their row and column are added.
+// projected to its width, and sinusoids of their row and column are added. With encoder_layers a Transformer encoder
+// reads them first, so that the features of a CNN know of each other.
 //
 //   regions [B, S, region width] -> memory [B, S, C];   captions [B, T] -> states [B, T, C] -> logits [B, T, V]
 #pragma once
@@ -18,7 +19,7 @@ namespace attend::models {
 
 struct TransformerCaptionsConfig {
   std::int64_t vocabulary = 0, max_length = 40;
-  std::int64_t width = 512, heads = 8, hidden = 1024, layers = 3;
+  std::int64_t width = 512, heads = 8, hidden = 1024, layers = 3, encoder_layers = 0;
   float dropout = 0.3f;
   bool pre_norm = true;
   std::string activation = "gelu";
@@ -30,7 +31,8 @@ struct TransformerCaptionsConfig {
     v("width", width, "Model width (d_model).");
     v("heads", heads, "Attention heads; must divide the width.");
     v("hidden", hidden, "Width of the feed-forward layers.");
-    v("layers", layers, "Number of layers.");
+    v("layers", layers, "Number of decoder layers.");
+    v("encoder_layers", encoder_layers, "Transformer encoder layers between the image model and the decoder.");
     v("dropout", dropout, "Dropout on embeddings and sublayer outputs.");
     v("pre_norm", pre_norm, "Apply layer norm before each sublayer; the paper applies it after.");
     v("activation", activation, "Activation of the feed-forward layers: relu, gelu, gelu_tanh or silu.");

@@ -8,14 +8,13 @@
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
+#include "attend/models/class_token.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/drop_path.h"
-#include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
-#include "attend/tensor/backend.h"
 
 namespace attend::models {
 
@@ -25,9 +24,10 @@ nn::LinearConfig linear(const ViTConfig& config) { return {.init = nn::Init{nn::
 
 ViTFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (ViTFamily family : {ViTFamily::vit, ViTFamily::deit, ViTFamily::vit_conv})
+  for (ViTFamily family : {ViTFamily::vit, ViTFamily::deit, ViTFamily::vit_conv, ViTFamily::vit_hybrid})
     if (found != json.end() && *found == name_of(family)) return family;
-  fail("{}: 'model_type' must be vit, deit or vit_conv, not {}", what, found == json.end() ? "missing" : found->dump());
+  fail("{}: 'model_type' must be vit, deit, vit_conv or vit_hybrid, not {}", what,
+       found == json.end() ? "missing" : found->dump());
 }
 
 // The stem halves the image this many times: the binary logarithm of the patch size.
@@ -37,16 +37,22 @@ std::int64_t halvings(const ViTConfig& config) {
   return count;
 }
 
-// Repeats a learned token [1, 1, C] for every image: [B, 1, C]. As an embedding its gradient is the sum over the batch.
-Tensor repeated(const nn::Parameter& token, const Tensor& patches) {
-  const Tensor zeros = like(patches, {patches.dim(0), 1}, DType::i32);
-  patches.backend().fill(zeros, 0);
-  return ops::embedding(zeros, token.value.reshape({1, patches.width()}));
-}
-
-// The state of token i of every image, [B, C].
-Tensor token_state(const Tensor& states, std::int64_t i) {
-  return ops::slice(states, 1, i, 1).reshape({states.dim(0), states.width()});
+// The settings of the hybrid's ResNet: they are those of its own file but for the images, which are the model's.
+ResNetConfig backbone_of(const Json& json, const ViTConfig& config, std::string_view what) {
+  const std::string place = fmt::format("{}: backbone_config", what);
+  const auto found = json.find("backbone_config");
+  ResNetConfig backbone = config.backbone;
+  if (found != json.end() && !found->is_null()) {
+    check(found->is_object(), "{}: expected a JSON object, not {}", place, found->dump());
+    Json own = *found;
+    if (!own.contains("model_type")) own["model_type"] = "resnet";
+    backbone = resnet_config(own, place);
+    backbone.labels.clear();
+    check(backbone.self_attention_stage == 0, "{}: 'self_attention_stage' is {}; attention follows in the ViT", place,
+          backbone.self_attention_stage);
+  }
+  backbone.channels = config.channels, backbone.image_size = config.image_size;
+  return backbone;
 }
 
 }  // namespace
@@ -54,6 +60,12 @@ Tensor token_state(const Tensor& states, std::int64_t i) {
 void check_config(const ViTConfig& config, std::string_view what) {
   check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check_within(what, "patch_size", config.patch_size, 1, config.image_size);
+  if (config.hybrid()) {
+    check_config(config.backbone, fmt::format("{}: backbone_config", what));
+    check(config.grid() % config.patch_size == 0,
+          "{}: the ResNet's grid is {} x {}, which a patch_size of {} does not divide", what, config.grid(),
+          config.grid(), config.patch_size);
+  }
   check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
   check_limited(what, "hidden_size", config.width, 8, limits::kWidestModel);
   check_limited(what, "num_hidden_layers", config.layers, 1, limits::kMostLayers);
@@ -76,12 +88,14 @@ void check_config(const ViTConfig& config, std::string_view what) {
 ViTConfig vit_config(const Json& json, std::string_view what) {
   check(json.is_object(), "{}: expected a JSON object", what);
   ViTConfig config{.family = family_named(json, what)};
+  if (config.hybrid()) config.patch_size = 1;
   read_known_fields(config, square_sizes(json, {"image_size", "patch_size"}, what), what);
   require_flag(json, "qkv_bias", true, what);
   // Some files call themselves a ViT although their models compute something else (DINOv2, registers). These keys
   // reveal them.
   for (const char* key : {"layerscale_value", "layer_scale_init_value", "num_register_tokens", "use_swiglu_ffn"})
     require_unset(json, key, what);
+  if (config.hybrid()) config.backbone = backbone_of(json, config, what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_of(json, what);
   config.problem = problem_type_of(json, config.labels.size(), what);
@@ -94,6 +108,7 @@ Json vit_json(const ViTConfig& config) {
   if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
   json.update(write_fields(config));
   json["qkv_bias"] = true;
+  if (config.hybrid()) json["backbone_config"] = resnet_json(config.backbone);
   write_labels(json, config.labels);
   write_problem_type(json, config.problem, config.labels.size());
   return json;
@@ -155,12 +170,13 @@ ViT::ViT(const ViTConfig& config)
       distillation_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
       positions_{{1, config.tokens() + config.side() * config.side(), config.width},
                  {nn::Init::normal, config.init_deviation}},
-      patches_(config.channels, config.width,
+      patches_(config.hybrid() ? config.backbone.hidden_sizes.back() : config.channels, config.width,
                {.kernel = {config.patch_size, config.patch_size},
                 .window = {.stride = {config.patch_size, config.patch_size}},
                 .init = nn::Init{nn::Init::normal, config.init_deviation}}),
       stem_(config_),
       norm_(config.width, config.norm_eps) {
+  if (config.hybrid()) backbone_.emplace(config.backbone);
   for (std::int64_t i = 0; i < config.layers; ++i) layers_.emplace_back(config_, i);
 }
 
@@ -168,8 +184,10 @@ std::string ViT::attention_label(std::int64_t layer) { return fmt::format("layer
 
 Tensor ViT::embed(const Tensor& pixels) const {
   check_images(pixels, size(), config_.channels);
-  const Tensor grid = config_.convolutional() ? stem_(pixels) : patches_(pixels);  // [B, side, side, C]
-  const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});           // [B, P, C]
+  const Tensor grid = config_.convolutional() ? stem_(pixels)
+                      : backbone_             ? patches_(backbone_->grid(pixels))
+                                              : patches_(pixels);                     // [B, side, side, C]
+  const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});  // [B, P, C]
   // Tokens stand before the patches: [B, tokens + P, C].
   const Tensor all =
       config_.distilled()
@@ -189,6 +207,10 @@ Tensor ViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   return norm_(stream).value();  // [B, tokens + P, C]
 }
 
+void ViT::fold() {
+  if (backbone_) nn::fold_norms(*backbone_);
+}
+
 Tensor ViT::features(const Tensor& states) const { return token_state(states, 0); }
 
 std::vector<AttentionPlace> ViT::attention_places() const {
@@ -201,6 +223,15 @@ std::vector<AttentionPlace> ViT::attention_places() const {
                       .queries = grid,
                       .keys = grid});
   return places;
+}
+
+// Height of the ResNet's last grid: every halving rounds up.
+std::int64_t ViTConfig::grid() const {
+  std::size_t halvings = (backbone.small() ? 0u : 2u) + backbone.depths.size() - 1u;
+  if (backbone.downsample_in_first_stage) ++halvings;
+  std::int64_t side = image_size;
+  for (; halvings > 0; --halvings) side = (side + 1) / 2;
+  return side;
 }
 
 ViTClassifier::ViTClassifier(const ViTConfig& config)

@@ -1,7 +1,9 @@
 // "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020, section 3.1). An image is cut into patches, and one
 // projection turns each patch into a token. A Transformer encoder reads a class token and the patches; the last state
 // of the class token represents the image. DeiT (Touvron et al. 2020) adds a second such token, which learns from a
-// teacher. A convolutional stem (Xiao et al. 2021) may replace the patch projection; files of that kind are our own.
+// teacher. A convolutional stem (Xiao et al. 2021) may replace the patch projection, and a hybrid (section 3.1, "Hybrid
+// Architecture") cuts the last grid of a ResNet into patches instead of the image. Files of these two kinds are our
+// own: the paper's hybrid has group norms and standardised weights, this one the batch norms of resnet.h.
 //
 //   pixels [B, H, W, channels] -> embed -> [B, 1 + P, C] -> L layers -> states [B, 1 + P, C] -> features [B, C]
 //
@@ -9,12 +11,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attend/base/json.h"
 #include "attend/models/image_classifier.h"
+#include "attend/models/resnet.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/feed_forward.h"
@@ -23,9 +27,9 @@
 
 namespace attend::models {
 
-enum class ViTFamily : std::uint8_t { vit, deit, vit_conv };
+enum class ViTFamily : std::uint8_t { vit, deit, vit_conv, vit_hybrid };
 constexpr const char* name_of(ViTFamily family) {
-  constexpr const char* kNames[] = {"vit", "deit", "vit_conv"};
+  constexpr const char* kNames[] = {"vit", "deit", "vit_conv", "vit_hybrid"};
   return kNames[static_cast<int>(family)];
 }
 
@@ -36,6 +40,9 @@ struct ViTConfig {
   std::string activation = "gelu";
   float dropout = 0, attention_dropout = 0, drop_path = 0;
   float norm_eps = 1e-12f, init_deviation = 0.02f;
+  // Of a hybrid, "backbone_config" of its file: by default ResNet-50 up to a stride of 16, as in R50+ViT-B/16. Its last
+  // grid is cut into patches of patch_size, which is then mostly 1.
+  ResNetConfig backbone = {.hidden_sizes = {256, 512, 1024}, .depths = {3, 4, 9}};
 
   std::string architecture = {};  // for example "ViTForImageClassification"
   std::vector<std::string> labels = {};
@@ -44,8 +51,11 @@ struct ViTConfig {
   bool distilled() const { return family == ViTFamily::deit; }
   bool convolutional() const { return family == ViTFamily::vit_conv; }
   bool with_teacher() const { return architecture == "DeiTForImageClassificationWithTeacher"; }
-  std::int64_t side() const { return image_size / patch_size; }  // patches along one side of the image
-  std::int64_t tokens() const { return distilled() ? 2 : 1; }    // tokens before the patches: class, and teacher
+  bool hybrid() const { return family == ViTFamily::vit_hybrid; }
+  std::int64_t grid() const;  // places along one side of the hybrid's ResNet
+  // Patches along one side of the image.
+  std::int64_t side() const { return (hybrid() ? grid() : image_size) / patch_size; }
+  std::int64_t tokens() const { return distilled() ? 2 : 1; }  // tokens before the patches: class, and teacher
 
   // Field names follow config.json.
   template <class Visitor>
@@ -67,7 +77,7 @@ struct ViTConfig {
 };
 
 void check_config(const ViTConfig& config, std::string_view what);
-// From a config.json whose model_type is "vit", "deit" or "vit_conv", and back.
+// From a config.json whose model_type is "vit", "deit", "vit_conv" or "vit_hybrid", and back.
 ViTConfig vit_config(const Json& config, std::string_view what);
 Json vit_json(const ViTConfig& config);
 
@@ -124,12 +134,14 @@ class ViT {
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
   static std::string attention_label(std::int64_t layer);
+  void fold();  // batch norms of a hybrid, as ImageModel::fold()
 
   template <class Visitor>
   void visit(Visitor&& v) {
     v("embeddings.cls_token", class_token_);
     if (config_.distilled()) v("embeddings.distillation_token", distillation_token_);
     v("embeddings.position_embeddings", positions_);
+    if (backbone_) v("embeddings.patch_embeddings.backbone", *backbone_);
     if (config_.convolutional())
       v("embeddings.stem", stem_);
     else
@@ -142,6 +154,7 @@ class ViT {
   nn::Parameter class_token_, distillation_token_, positions_;
   nn::Conv2d patches_;  // only one of patches_ and stem_ is used
   ConvolutionStem stem_;
+  std::optional<ResNet> backbone_;  // of a hybrid
   std::vector<ViTLayer> layers_;
   nn::LayerNorm norm_;
 };
@@ -167,6 +180,7 @@ class ViTClassifier : public ImageModel {
   Tensor features(const Tensor& states) const override;
   Tensor scores(const Tensor& features) const override;
   std::vector<AttentionPlace> attention_places() const override { return body_.attention_places(); }
+  void fold() override { body_.fold(); }
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/nn/attention_score.h"
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/narrowed.h"
 #include "attend/nn/parameter.h"
 #include "attend/nn/parts.h"
+#include "attend/nn/relative_positions.h"
 #include "attend/ops/attention.h"
 #include "attend/ops/global_attention.h"
 #include "attend/ops/layout.h"
@@ -35,6 +37,7 @@ struct AttentionConfig {
   std::string memory_name = {};
   // Name in files of a second projection for global positions (Beltagy et al. 2020, section 3.1), if the model has one.
   std::string global_name = {};
+  Score score = Score::scaled_dot;  // how a query is compared with a key
 };
 
 // Each position of x attends to the positions of x that mask allows. One product makes queries, keys and values.
@@ -48,30 +51,39 @@ class SelfAttention {
         bias_{{3 * config_.width}, {}},
         global_weight_{weight_},
         global_bias_{bias_},
-        output_(config_.width, config_.width, config_.output) {}
+        output_(config_.width, config_.width, config_.output),
+        score_(config_.score, config_.width, config_.heads) {}
   const AttentionConfig& config() const { return config_; }
+  ops::Projection input() const { return {weight_, bias_}; }
+  ops::Projection output() const { return output_.weights(); }
 
   // x is [B, T, C] or packed [rows, C]. A cache keeps keys and values. When decoding continues from a cache, x is [B,
-  // 1, C], attends to all positions of its row, and mask is not used. globals names the global positions; otherwise
-  // they are the first ones, as the window says. A cache excludes globals.
+  // 1, C], attends to all positions of its row, and mask is not used but for its bias. rotation turns queries and keys
+  // by their positions. globals names the global positions; otherwise they are the first ones, as the window says. A
+  // cache excludes globals.
   Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {},
-                    const ops::GlobalPositions* globals = nullptr) const {
+                    const ops::GlobalPositions* globals = nullptr, const Rotation& rotation = {}) const {
     if (kept.goes_on()) {
-      const Tensor q = query_of_newest(x, kept);                    // [B, 1, C]
-      const AttentionMask row{.key_lengths = kept.places.lengths};  // a cache for a window holds only that window
-      return output_.back(x, ops::attention(q, kept.cache->keys(), kept.cache->values(), options(row)));
+      const Tensor q = query_of_newest(x, kept, rotation);  // [B, 1, C]
+      // A cache for a window holds only that window.
+      const AttentionMask row{.key_lengths = kept.places.lengths, .bias = mask.bias};
+      return output_.back(x, score_.attend(q, kept.cache->keys(), kept.cache->values(), options(row)));
     }
     const Tensor read = x.value(), all = project(read);  // [.., 3·C]
+    auto [q, k, v] = ops::split<3>(all);                 // [.., C] each, windows of one tensor
+    compare(q, k, rotation);
     // The last 2·C columns are keys and values.
-    if (kept.cache) kept.cache->write(all.columns(config_.width, 2 * config_.width), kept.places);
-    const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
+    if (kept.cache)
+      kept.cache->write(
+          as_projected(rotation) ? all.columns(config_.width, 2 * config_.width) : ops::concat({k, v}, -1),
+          kept.places);
     // A pass may narrow the window further, for inspection.
     AttentionMask within = mask;
     within.window = narrowed(config_.window, read.pass() ? read.pass()->attention_window() : -1, mask.causal);
     Tensor mixed;
     if (globals)
       mixed = ops::global_attention(q, k, v, options(within), *globals, global_reading(read));
-    else if (mixed = ops::attention(q, k, v, options(within)); has_own_globals() && config_.window.globals > 0)
+    else if (mixed = score_.attend(q, k, v, options(within)); has_own_globals() && config_.window.globals > 0)
       mixed = with_first(read, mixed, mask);
     Branch branch = output_.back(x, mixed);  // [.., C]
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
@@ -79,13 +91,21 @@ class SelfAttention {
   }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v(config_.input_name + "weight", weight_), v(config_.input_name + "bias", bias_);
+    v(config_.input_name + "weight", weight_);
+    if (config_.input.bias) v(config_.input_name + "bias", bias_);
     if (!config_.global_name.empty())
       v(config_.global_name + "weight", global_weight_), v(config_.global_name + "bias", global_bias_);
-    v(config_.output_name, output_);
+    v(config_.output_name, output_), v("", score_);
   }
 
  private:
+  // True if queries and keys enter the product as they were projected.
+  bool as_projected(const Rotation& rotation) const { return !rotation.defined() && score_.compares_projections(); }
+  // Queries and keys become what the score compares: turned by their positions, then changed by the score.
+  void compare(Tensor& q, Tensor& k, const Rotation& rotation) const {
+    if (rotation.defined()) q = rotation(q, config_.heads), k = rotation(k, config_.heads);
+    q = score_.query(q), k = score_.key(k);
+  }
   Tensor project(const Tensor& x) const {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
   }
@@ -110,8 +130,14 @@ class SelfAttention {
     return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
   }
   // The query of the newest position, [B, 1, C]. Its key and value go into the cache.
-  Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept) const {
+  Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept, const Rotation& rotation) const {
     const Tensor& slots = kept.cache->slots_in(kept.places);
+    if (!as_projected(rotation)) {
+      auto [q, k, v] = ops::split<3>(project(x.value()));  // [B, 1, C] each
+      compare(q, k, rotation);
+      kept.cache->put(ops::concat({k, v}, -1).flat_rows(), slots);
+      return q;
+    }
     if (x.norm)
       return ops::norm_linear(
           x.x, x.norm->weights(), weight_, bias_,
@@ -120,7 +146,6 @@ class SelfAttention {
     kept.cache->put(all.columns(config_.width, 2 * config_.width), slots);
     return all.columns(0, config_.width).reshape(x.x.shape());
   }
-  // The scale 1 / sqrt(D) is the default of ops::attention.
   ops::AttentionOptions options(const AttentionMask& mask) const {
     return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};
   }
@@ -128,6 +153,7 @@ class SelfAttention {
   AttentionConfig config_;
   Parameter weight_, bias_, global_weight_, global_bias_;
   Linear output_;
+  AttentionScore score_;
 };
 
 // The memory that cross-attention reads: states of an encoder, or of any other model.
@@ -146,7 +172,8 @@ class CrossAttention {
         query_bias_{{config_.width}, {}},
         memory_weight_(weight(2)),
         memory_bias_{{2 * config_.width}, {}},
-        output_(config_.width, config_.width, config_.output) {}
+        output_(config_.width, config_.width, config_.output),
+        score_(config_.score, config_.width, config_.heads) {}
   const AttentionConfig& config() const { return config_; }
 
   // x is [B, T, C] or packed [rows, C]. In decoding, rows of x [R, 1, C] come in groups that share a memory: row r
@@ -154,30 +181,38 @@ class CrossAttention {
   Branch operator()(const SublayerInput& x, const Memory& memory) const {
     // Shape [B, S, C] each.
     const auto [k, v] = ops::split<2>(memory.keys_values.defined() ? memory.keys_values : keys_values(memory.states));
-    const Tensor read = x.value(), q = project(read, query_weight_, query_bias_);  // [B, T, C]
+    const Tensor read = x.value(), q = score_.query(project(read, query_weight_, query_bias_));  // [B, T, C]
     const bool grouped = q.rank() == 3 && q.dim(0) != k.dim(0);
-    const Tensor mixed = ops::attention(
+    const Tensor mixed = score_.attend(
         grouped ? q.reshape({k.dim(0), -1, q.width()}) : q, k, v,
         {.heads = config_.heads, .mask = memory.mask, .dropout = config_.dropout, .label = config_.label});
     Branch branch = output_.back(x, mixed.reshape(q.shape()));  // [B, T, C]
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
     return branch;
   }
-  // Keys and values, [B, S, 2·C]. They do not depend on x, so decoding computes them once.
-  Tensor keys_values(const Tensor& states) const { return project(states, memory_weight_, memory_bias_); }
+  // Keys, as the score compares them, and values, [B, S, 2·C]. They do not depend on x, so decoding computes them once.
+  Tensor keys_values(const Tensor& states) const {
+    const Tensor both = project(states, memory_weight_, memory_bias_);
+    if (score_.compares_projections()) return both;
+    const auto [k, v] = ops::split<2>(both);
+    return ops::concat({score_.key(k), v}, -1);
+  }
   template <class Visitor>
   void visit(Visitor&& v) {
     if (!config_.memory_name.empty()) {
       v(config_.memory_name + "weight", memory_weight_), v(config_.memory_name + "bias", memory_bias_);
       v(config_.input_name + "weight", query_weight_), v(config_.input_name + "bias", query_bias_);
-      v(config_.output_name, output_);
+      v(config_.output_name, output_), v("", score_);
       return;
     }
     const std::int64_t width = config_.width, rows = 3 * width;
     const std::string weight = config_.input_name + "weight", bias = config_.input_name + "bias";
-    v(weight, FileRows{query_weight_, 0, rows}), v(bias, FileRows{query_bias_, 0, rows});
-    v(weight, FileRows{memory_weight_, width, rows}), v(bias, FileRows{memory_bias_, width, rows});
-    v(config_.output_name, output_);
+    const bool biased = config_.input.bias;
+    v(weight, FileRows{query_weight_, 0, rows});
+    if (biased) v(bias, FileRows{query_bias_, 0, rows});
+    v(weight, FileRows{memory_weight_, width, rows});
+    if (biased) v(bias, FileRows{memory_bias_, width, rows});
+    v(config_.output_name, output_), v("", score_);
   }
 
  private:
@@ -194,6 +229,7 @@ class CrossAttention {
   AttentionConfig config_;
   Parameter query_weight_, query_bias_, memory_weight_, memory_bias_;
   Linear output_;
+  AttentionScore score_;
 };
 
 }  // namespace attend::nn

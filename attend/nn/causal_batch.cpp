@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
 #include "attend/tensor/backend.h"
 
 namespace attend::nn {
@@ -24,6 +25,17 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
   check(rows <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", rows, room);
   caches_ = make_caches(backend, sizes_, rows, room);
   rings_ = cache_rings(sizes_);
+  if (rings_.empty()) single_ = model.single_step(backend, rows);
+}
+
+Tensor CausalBatch::read_each(std::span<const Prompt> prompts) {
+  if (sizes_.packed || prompts.size() < 2) return read_prompts(prompts);
+  std::vector<Tensor> logits;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (i > 0) pass_.backend().synchronize();  // the lists of the prompt before have arrived
+    logits.push_back(read_prompts(prompts.subspan(i, 1)));
+  }
+  return ops::concat(logits, 0);
 }
 
 // Reads prompts packed, [tokens], without padding, and returns logits [prompts, V].
@@ -54,10 +66,12 @@ Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
   std::vector<const std::vector<std::int32_t>*> lists = {&ids, &offsets, &positions, &last, &slots};
   for (const auto& of_ring : ring_slots) lists.push_back(&of_ring);
   const std::vector<Tensor> sent = send(lists);
-  const Sequences texts{.ids = sent[0], .offsets = sent[1], .positions = sent[2], .longest = longest};
+  const Sequences texts = sizes_.packed
+                              ? Sequences{.ids = sent[0], .offsets = sent[1], .positions = sent[2], .longest = longest}
+                              : Sequences{.ids = sent[0].reshape({1, longest})};
   CachePlaces places{.slots = sent[4], .ring_slots = {sent.begin() + 5, sent.end()}};
   const Tensor states = model_.states(texts, {.caches = caches_, .places = std::move(places)});  // [tokens, C]
-  return model_.logits(ops::gather(states, sent[3]));                                            // [prompts, V]
+  return model_.logits(ops::gather(states.flat_rows(), sent[3]));                                // [prompts, V]
 }
 
 // Copies all lists in one transfer without waiting. Steps may be running, and the prompts are read after them.
@@ -89,7 +103,7 @@ StepModel::Scores CausalBatch::enter(std::span<const Prompt> prompts, const Step
   pass_.begin({});
   for (const Prompt& prompt : prompts)
     if (std::ranges::find(entered_, prompt.row) == entered_.end()) entered_.push_back(prompt.row);
-  return rows_.scores(read_prompts(prompts), wanted);
+  return rows_.scores(read_each(prompts), wanted);
 }
 
 // On a GPU a step costs about the same for any number of rows and is captured once, so all rows are computed.
@@ -118,7 +132,7 @@ StepModel::Scores CausalBatch::step(const Step& step) {
                    .wanted = {step.wanted.top_k, step.wanted.draws.first(std::min(rows, step.wanted.draws.size()))},
                    .entered = entered_,
                    .rings = rings},
-                  [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
+                  [this](Pass&, const auto& newest) { return next_logits(model_, single_.get(), newest, caches_); });
   entered_.clear();
   for (std::size_t row = 0; row < lengths_.size(); ++row)
     if (lengths_[row] != kEmpty && !missed(static_cast<std::int64_t>(row))) ++lengths_[row];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,9 @@ class CausalBatch : public BatchModel {
   std::int64_t capacity() const { return whole_capacity(caches_, room_); }
   // How many rows a step computes: up to the last one with a text, rounded up so that few different steps exist.
   std::size_t rows_in_use() const;
-  Tensor read_prompts(std::span<const Prompt> prompts);  // -> logits [prompts, V]
+  // Both return logits [prompts, V]; the second reads prompts one by one if the model takes no packed texts.
+  Tensor read_prompts(std::span<const Prompt> prompts);
+  Tensor read_each(std::span<const Prompt> prompts);
   std::vector<Tensor> send(std::span<const std::vector<std::int32_t>* const> lists);
 
   const CausalModel& model_;
@@ -43,10 +46,11 @@ class CausalBatch : public BatchModel {
   StepRunner runner_;
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
-  std::vector<std::int32_t> lengths_;  // length of each text, which is where its next token goes
-  std::vector<std::int64_t> entered_;  // rows that no step has seen yet
-  std::vector<std::int32_t> sent_;     // lists about prompts on their way to the device
-  std::size_t shown_ = 0;              // rows of the caches that a step sees
+  std::unique_ptr<CausalStep> single_;  // null if there is none
+  std::vector<std::int32_t> lengths_;   // length of each text, which is where its next token goes
+  std::vector<std::int64_t> entered_;   // rows that no step has seen yet
+  std::vector<std::int32_t> sent_;      // lists about prompts on their way to the device
+  std::size_t shown_ = 0;               // rows of the caches that a step sees
 };
 
 }  // namespace attend::nn

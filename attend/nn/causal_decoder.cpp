@@ -32,7 +32,10 @@ CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t 
       runner_(pass),
       history_(rows_.count()),
       rings_(cache_rings(sizes_)),
-      caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {}
+      caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {
+  // A probe sees the attention of every layer, which one kernel does not show.
+  if (rings_.empty() && !pass.probe()) single_ = model.single_step(pass.backend(), rows_.count());
+}
 
 CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
                              std::int64_t tokens)
@@ -73,13 +76,14 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, cons
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   const std::int64_t capacity = whole_capacity(caches_, sizes_.max_length);
   const auto rings = ring_rooms(rings_, caches_);
-  const Scores scores = runner_.run({.tokens = tokens,
-                                     .positions = rows_.all_at(length_),
-                                     .capacity = capacity,
-                                     .limit = std::min(capacity, sizes_.max_length),
-                                     .wanted = wanted,
-                                     .rings = rings},
-                                    [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
+  const Scores scores =
+      runner_.run({.tokens = tokens,
+                   .positions = rows_.all_at(length_),
+                   .capacity = capacity,
+                   .limit = std::min(capacity, sizes_.max_length),
+                   .wanted = wanted,
+                   .rings = rings},
+                  [this](Pass&, const auto& newest) { return next_logits(model_, single_.get(), newest, caches_); });
   for (KvCache& cache : caches_) cache.advance(1);
   history_.append();
   ++length_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,7 @@ class CausalDecoder : public StepModel {
   std::int64_t length_ = 0;
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
+  std::unique_ptr<CausalStep> single_;  // null if there is none
 };
 
 }  // namespace attend::nn

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "attend/tensor/backend.h"
+#include "attend/tensor/pass.h"
 
 namespace attend::nn {
 
@@ -12,7 +13,7 @@ std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& siz
   std::vector<KvCache> caches;
   // Exact prompts must read keys and values as they were computed, which rounded caches do not keep.
   const bool rounded = sizes.rounded && !backend.exact_prompts();
-  const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype};
+  const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype, sizes.cleared};
   const std::vector<CacheRing> rings = cache_rings(sizes);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const auto layer = static_cast<std::size_t>(i);
@@ -22,6 +23,22 @@ std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& siz
     caches.back().reserve(room);
   }
   return caches;
+}
+
+Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunner::Newest& newest,
+                   std::span<KvCache> caches) {
+  const Sequences texts{.ids = newest.tokens, .positions = newest.positions};
+  if (!single) return model.logits(model.states(texts, {.caches = caches, .places = newest.places})).flat_rows();
+  const Tensor x = model.embedded(texts).flat_rows();  // [rows, C]
+  const Tensor states = x.pass()->tensor(x.shape(), x.dtype());
+  CausalStep::Input in{.x = x,
+                       .caches = {},
+                       .capacity = caches[0].capacity(),
+                       .lengths = newest.places.lengths,
+                       .slots = newest.places.slots};
+  for (const KvCache& cache : caches) in.caches.push_back(cache.positions());
+  single->run(in, states);
+  return model.logits(states);
 }
 
 }  // namespace attend::nn

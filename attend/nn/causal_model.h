@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/sequences.h"
 #include "attend/nn/step_runner.h"
+#include "attend/tensor/causal_step.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::nn {
@@ -37,10 +39,16 @@ class CausalModel {
     std::int64_t heads = 1;
     bool rounded = false;                       // weights are bf16 or int8, so bf16 is enough for keys and values
     std::vector<AttentionWindow> windows = {};  // per layer; empty if all layers attend to all positions
+    bool packed = true;                         // reads several packed texts at once; otherwise one padded text
+    bool cleared = false;                       // caches need zeros where nothing was written (CacheForm)
   };
   virtual Sizes sizes() const = 0;
   virtual Tensor states(const Sequences& texts, const ForwardOptions& reading) const = 0;  // ids -> [.., C]
   virtual Tensor logits(const Tensor& states) const = 0;  // scores of the next token: [.., C] -> [.., V]
+
+  // A step as one kernel, if the device has one for this model and so many rows; and its input, ids -> [.., C].
+  virtual std::unique_ptr<CausalStep> single_step(Backend& /*backend*/, std::int64_t /*rows*/) const { return nullptr; }
+  virtual Tensor embedded(const Sequences& /*texts*/) const { return {}; }
 };
 
 // The different rings that a model's caches use.
@@ -75,10 +83,8 @@ inline std::int64_t whole_capacity(std::span<const KvCache> caches, std::int64_t
 }
 
 // One step: the newest token of each row is stored in the caches.   tokens [rows, 1] -> logits [rows, V]
-inline Tensor next_logits(const CausalModel& model, const StepRunner::Newest& newest, std::span<KvCache> caches) {
-  const Tensor states =
-      model.states({.ids = newest.tokens, .positions = newest.positions}, {.caches = caches, .places = newest.places});
-  return model.logits(states).flat_rows();
-}
+// single computes it if there is one; it knows nothing of probes and rolling caches.
+Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunner::Newest& newest,
+                   std::span<KvCache> caches);
 
 }  // namespace attend::nn

@@ -29,6 +29,8 @@ class FeedForward {
         expand_(config_.width, config_.hidden, config_.expand),
         contract_(config_.hidden, config_.out > 0 ? config_.out : config_.width, config_.contract) {}
   const FeedForwardConfig& config() const { return config_; }
+  ops::Projection expand() const { return expand_.weights(); }
+  ops::Projection contract() const { return contract_.weights(); }
 
   Branch operator()(const SublayerInput& x) const {
     // Decoding (the norm is still to do) and probes need the two projections apart; training uses the fused op.

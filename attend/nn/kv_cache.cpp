@@ -38,7 +38,13 @@ KvCache::KvCache(Backend& backend, std::int64_t rows, const CacheForm& form, con
         form.width, form.heads);
   // By heads on the host: [rows, 2·H, capacity, D]; on a GPU [rows, 1, capacity, 2·C].
   const std::int64_t parts = backend.on_host() ? 2 * form.heads : 1;
-  memory_ = make_tensor(backend, {rows, parts, ring.room(kFirstCapacity), 2 * form.width / parts}, form.dtype);
+  memory_ = new_memory(backend, parts, ring.room(kFirstCapacity));
+}
+
+Tensor KvCache::new_memory(Backend& backend, std::int64_t parts, std::int64_t positions) const {
+  Tensor memory = make_tensor(backend, {rows_, parts, positions, 2 * form_.width / parts}, form_.dtype);
+  if (form_.cleared) backend.fill(memory, 0);
+  return memory;
 }
 
 void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
@@ -82,7 +88,7 @@ bool KvCache::reserve(std::int64_t positions) {
   if (ring_.room(positions) <= held) return false;
   // Doubling keeps the total cost of copying linear.
   const std::int64_t room = ring_.room(std::max(positions, 2 * held));
-  Tensor larger = make_tensor(memory_.backend(), {rows_, parts, room, piece}, memory_.dtype());
+  Tensor larger = new_memory(memory_.backend(), parts, room);
   const Walk from{memory_, 0, {held * piece, 1}}, to{larger, 0, {room * piece, 1}};
   memory_.backend().strided_copy(from, to, {rows_ * parts, length_ * piece}, false);
   memory_ = std::move(larger);

@@ -61,6 +61,7 @@ struct CachePlaces {
 struct CacheForm {
   std::int64_t width = 0, heads = 1;  // heads divide the width, C
   DType dtype = DType::f32;
+  bool cleared = false;  // new memory is filled with 0, for attention that multiplies what lies behind a row by 0
 };
 
 // The cache of one layer. On a GPU it is [rows, capacity, 2·C], keys in the first C columns and values in the rest. On
@@ -105,6 +106,7 @@ class KvCache {
   Tensor values() const { return window(form_.width); }
 
  private:
+  Tensor new_memory(Backend& backend, std::int64_t parts, std::int64_t positions) const;
   void move_in_place(const RowMoves& moves);
   Tensor window(std::int64_t column) const {
     const Tensor shown = memory_.slice_first(0, rows_);

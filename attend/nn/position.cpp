@@ -8,8 +8,7 @@
 
 namespace attend::nn {
 
-Tensor sinusoidal_positions(Backend& backend, std::int64_t length, std::int64_t width, DType dtype,
-                            SinusoidOrder order) {
+std::vector<float> sinusoids(std::int64_t length, std::int64_t width, SinusoidOrder order) {
   check(width % 2 == 0, "positions: sines and cosines need an even width, not {}", width);
   std::vector<float> values(static_cast<std::size_t>(length * width));
   for (std::int64_t t = 0; t < length; ++t)
@@ -21,8 +20,13 @@ Tensor sinusoidal_positions(Backend& backend, std::int64_t length, std::int64_t 
       values[static_cast<std::size_t>(sine)] = static_cast<float>(std::sin(angle));
       values[static_cast<std::size_t>(cosine)] = static_cast<float>(std::cos(angle));
     }
+  return values;
+}
+
+Tensor sinusoidal_positions(Backend& backend, std::int64_t length, std::int64_t width, DType dtype,
+                            SinusoidOrder order) {
   Tensor positions = make_tensor(backend, {length, width}, dtype);
-  upload(positions, values);
+  upload(positions, sinusoids(length, width, order));
   return positions;
 }
 

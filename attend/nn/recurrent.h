@@ -1,6 +1,6 @@
-// Recurrent layers: GRU (Cho et al. 2014) and LSTM (Hochreiter & Schmidhuber 1997), in one direction and in both.
-// Parameters carry the names of torch.nn.GRU and LSTM: weight_ih_l0, weight_hh_l0_reverse and so on.
-//   x [B, T, in] -> gates [B, T, G·C] -> states [B, T, C];   G is 3 for a GRU and 4 for an LSTM
+// Recurrent layers: tanh (Elman 1990), GRU (Cho et al. 2014) and LSTM (Hochreiter & Schmidhuber 1997), in one direction
+// and in both. Parameters carry the names of torch.nn.RNN, GRU and LSTM: weight_ih_l0, weight_hh_l0_reverse and so on.
+//   x [B, T, in] -> gates [B, T, G·C] -> states [B, T, C];   G is 1 for tanh, 3 for a GRU and 4 for an LSTM
 #pragma once
 
 #include <cmath>

@@ -46,9 +46,10 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
           from.shape());
   if (mask.bias.defined()) {
     const Shape& bias = mask.bias.shape();
-    check(bias.rank() == 4 && bias[0] > 0 && bias[1] == heads && bias[2] == q.dim(1) && bias[3] == k.dim(1),
+    const std::int64_t keys = k.dim(k.rank() == 4 ? 2 : 1);
+    check(bias.rank() == 4 && bias[0] > 0 && bias[1] == heads && bias[2] == q.dim(1) && bias[3] == keys,
           "attention: q is {} and k is {} with {} heads, so bias must be [G, {}, {}, {}], not {}", q.shape(), k.shape(),
-          heads, heads, q.dim(1), k.dim(1), bias);
+          heads, heads, q.dim(1), keys, bias);
     check(batch % bias[0] == 0, "attention: {} sequences do not divide among the {} groups of the bias", batch,
           bias[0]);
     if (&mask.bias.backend() != &q.backend()) [[unlikely]]

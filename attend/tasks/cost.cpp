@@ -15,6 +15,7 @@
 #include "attend/models/detr.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/sagan.h"
+#include "attend/models/text_rnn.h"
 #include "attend/tasks/head.h"
 #include "attend/tensor/counting_backend.h"
 #include "attend/tensor/pass.h"
@@ -85,6 +86,29 @@ Counted count_gpt2(const catalogue::ModelConfig& config, const CostInput& input)
   const std::int64_t longest = model->body().config().max_length, batch = input.batch,
                      length = text_length(input, longest, longest, config.path);
   counted.forward = [model, batch, length](Pass& pass) { return model->logits({.ids = ids_of(pass, batch, length)}); };
+  set_texts(counted, batch, length);
+  return counted;
+}
+
+// A recurrent network for text: its length is free, so the usual one is short.
+Counted count_text_rnn(const catalogue::ModelConfig& config, const CostInput& input) {
+  const models::TextRnnConfig settings = models::text_rnn_config(config.json, config.path);
+  Counted counted;
+  const std::int64_t batch = input.batch, length = text_length(input, settings.max_length,
+                                                               std::min(settings.max_length, kPairLength), config.path);
+  if (config.task == catalogue::Task::classify) {
+    const auto model = std::make_shared<models::RnnClassifier>(settings);
+    keep(counted, model, nn::Parameters::list(*model));
+    counted.forward = [model, batch, length](Pass& pass) {
+      return model->logits({.ids = ids_of(pass, batch, length)});
+    };
+  } else {
+    const auto model = std::make_shared<models::RnnLanguageModel>(settings);
+    keep(counted, model, model->parameters());
+    counted.forward = [model, batch, length](Pass& pass) {
+      return model->logits({.ids = ids_of(pass, batch, length)});
+    };
+  }
   set_texts(counted, batch, length);
   return counted;
 }
@@ -224,6 +248,7 @@ struct CountedFamily {
 using catalogue::Family;
 constexpr catalogue::FamilyTable<CountedFamily> kFamilies({{Family::bert, count_bert},
                                                            {Family::gpt2, count_gpt2},
+                                                           {Family::text_rnn, count_text_rnn},
                                                            {Family::marian, count_translator},
                                                            {Family::seq2seq, count_translator},
                                                            {Family::images, count_images, true},

@@ -172,6 +172,27 @@ PackedTexts EncoderReader::pack(std::span<const EncoderText* const> texts) const
   return packed;
 }
 
+PaddedTexts EncoderReader::pad(const PackedTexts& packed, std::int64_t longest) const {
+  PaddedTexts padded;
+  padded.texts.offsets.clear();
+  padded.texts.longest = longest;
+  const auto pad = static_cast<std::int32_t>(settings_.pad);
+  for (std::size_t i = 0; i + 1 < packed.offsets.size(); ++i) {
+    const std::int32_t begin = packed.offsets[i], end = packed.offsets[i + 1];
+    const auto missing = static_cast<std::size_t>(longest - (end - begin));
+    const auto copy = [&](const std::vector<std::int32_t>& from, std::vector<std::int32_t>& to, std::int32_t fill) {
+      to.insert(to.end(), from.begin() + begin, from.begin() + end);
+      to.insert(to.end(), missing, fill);
+    };
+    copy(packed.ids, padded.texts.ids, pad);
+    copy(packed.types, padded.texts.types, 0);
+    copy(packed.positions, padded.texts.positions,
+         settings_.first_position > 0 ? pad : 0);  // RoBERTa's padding has its own
+    padded.lengths.push_back(end - begin);
+  }
+  return padded;
+}
+
 models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts, Backend& backend) const {
   const PackedTexts packed = pack(texts);
   const auto tensor = [&](const std::vector<std::int32_t>& values) {
@@ -179,6 +200,11 @@ models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts,
     upload(made, values);
     return made;
   };
+  if (settings_.padded) {
+    const PaddedTexts padded = pad(packed, packed.longest);
+    return {{.ids = tensor(padded.texts.ids).reshape({static_cast<std::int64_t>(texts.size()), packed.longest}),
+             .lengths = tensor(padded.lengths)}};
+  }
   models::BertInput input{{.ids = tensor(packed.ids),
                            .offsets = tensor(packed.offsets),
                            .positions = tensor(packed.positions),

@@ -41,6 +41,12 @@ struct PackedTexts {
   std::int64_t longest = 0;
 };
 
+// The same with padding behind every text: ids, types and positions [texts, longest], and no offsets.
+struct PaddedTexts {
+  PackedTexts texts;
+  std::vector<std::int32_t> lengths;  // [texts]
+};
+
 // Characters [begin, end) of well-formed UTF-8.
 std::string characters_of(std::string_view text, text::Span span);
 
@@ -52,6 +58,7 @@ struct TextSettings {
   std::int64_t start = 0;    // the token that stands for a text of none
   std::int64_t pad = 0;
   std::int32_t first_position = 0;  // RoBERTa counts from behind the padding's
+  bool padded = false;              // texts are [texts, longest] with padding, as a recurrent network reads them
   // Of a model whose global tokens have projections of their own: which they are.
   models::GlobalRule globals = {};
 };
@@ -84,6 +91,9 @@ class EncoderReader {
   bool continues_word(const EncoderText& text, std::size_t token) const;
 
   PackedTexts pack(std::span<const EncoderText* const> texts) const;
+  // longest: of a row, at least that of the longest text.
+  PaddedTexts pad(const PackedTexts& packed, std::int64_t longest) const;
+  // Padded, for a model whose settings say so.
   models::BertInput pack(std::span<const EncoderText* const> texts, Backend& backend) const;
 
  private:

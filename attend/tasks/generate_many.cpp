@@ -3,7 +3,6 @@
 
 #include "attend/base/error.h"
 #include "attend/decode/sample_texts.h"
-#include "attend/nn/causal_batch.h"
 #include "attend/tasks/generator.h"
 
 namespace attend::tasks {
@@ -52,7 +51,7 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
   check(options.samples >= 1, "generate: at least 1 sample, not {}", options.samples);
   check(many.batch >= 1 && many.batch <= 1 << 16, "generate: a batch of {} texts; 1 to 65536", many.batch);
   check(options.beams == 0, "generate: beam search takes one prompt at a time");
-  const std::int64_t longest = model_.body().config().max_length;
+  const std::int64_t longest = model_->facts().max_length;
   const auto samples = static_cast<std::size_t>(options.samples);
   std::vector<decode::Text> texts;
   std::int64_t room = 1;
@@ -66,7 +65,7 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
   if (texts.empty()) return;
 
   const auto rows = std::min(many.batch, static_cast<std::int64_t>(texts.size()));
-  nn::CausalBatch batch(model_.body(), backend_, rows, room);
+  const auto batch = model_->batch(backend_, rows, room);
   InOrder results(prompts.size(), samples, many);
   std::int64_t ended = 0;
   const auto ends = [&](std::size_t, std::span<const std::int32_t> written) {
@@ -77,13 +76,13 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
     if (results.add(text, hypothesis))
       results.tell([&](const decode::Hypothesis& result) { return finished(result, options.stops); });
   };
-  decode::sample_texts(batch, texts,
+  decode::sample_texts(*batch, texts,
                        {.draw = decode::greedy_at_zero({.temperature = options.temperature,
                                                         .top_k = options.top_k,
                                                         .top_p = options.top_p,
                                                         .min_p = options.min_p,
                                                         .repetition_penalty = options.repetition_penalty,
-                                                        .end = static_cast<std::int32_t>(model_.body().config().end),
+                                                        .end = static_cast<std::int32_t>(model_->facts().end),
                                                         .suppressed = meaningless()}),
                         .stop = ends,
                         .done = done,

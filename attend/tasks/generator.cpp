@@ -9,7 +9,6 @@
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/models/config_checks.h"
-#include "attend/nn/causal_decoder.h"
 #include "attend/tasks/growing_text.h"
 
 namespace attend::tasks {
@@ -35,17 +34,16 @@ Generator::Generator(const std::filesystem::path& folder, const catalogue::Model
                      const nn::ModelFormat& format)
     : backend_(backend),
       tokenizer_(text::Tokenizer::load(folder)),
-      model_(models::gpt2_config(config.json, config.path)),
-      parameters_(backend, model_, checkpoint::run_options(folder, format)) {
+      model_(catalogue::make_language_model(config.json, config.path)),
+      parameters_(backend, model_->parameters(), checkpoint::run_options(folder, format)) {
   checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters_,
                                 {.prefix = std::string(config.entry->prefix)});
-  const std::int64_t vocabulary = model_.body().config().vocabulary;
-  tokenizer_.fit(vocabulary, folder.string());
+  tokenizer_.fit(model_->facts().vocabulary, folder.string());
 }
 
 std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const {
   std::vector<std::int32_t> ids = tokenizer_.encode_ids(prompt);
-  const models::GPT2Config& config = model_.body().config();
+  const models::LanguageModel::Facts config = model_->facts();
   if (ids.empty()) {
     models::check_token_used("generate", "bos_token_id of config.json", config.start, config.vocabulary);
     ids.push_back(static_cast<std::int32_t>(config.start));
@@ -58,7 +56,7 @@ std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const 
 // Rows of the table that stand for no token.
 std::vector<std::int32_t> Generator::meaningless() const {
   std::vector<std::int32_t> ids;
-  for (auto id = static_cast<std::int32_t>(tokenizer_.id_limit()); id < model_.body().config().vocabulary; ++id)
+  for (auto id = static_cast<std::int32_t>(tokenizer_.id_limit()); id < model_->facts().vocabulary; ++id)
     ids.push_back(id);
   return ids;
 }
@@ -80,7 +78,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   check(options.beams >= 0 && options.beams <= limits::kMostBeams,
         "generate: the number of beams must be 0 (none) to {}, not {}", limits::kMostBeams, options.beams);
   const std::vector<std::int32_t> ids = read_prompt(prompt);
-  const models::GPT2Config& config = model_.body().config();
+  const models::LanguageModel::Facts config = model_->facts();
   const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));
   const auto end = static_cast<std::int32_t>(config.end);
   const std::vector<std::int32_t> suppressed = meaningless();
@@ -89,37 +87,37 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   std::vector<decode::Hypothesis> results;
   GrowingText growing(tokenizer_, options.stops);
   if (options.beams > 0) {
-    nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams, longest);
-    results = decode::beam_search(decoder, {.beams = options.beams,
-                                            .penalty = decode::LengthPenalty::power,
-                                            .alpha = 1,
-                                            .start = ids.back(),
-                                            .end = end,
-                                            .suppressed = suppressed,
-                                            .max_lengths = {longest},
-                                            .results = std::min(options.samples, options.beams)})
+    const auto decoder = model_->start(pass, ids_tensor(backend_, ids), options.beams, longest);
+    results = decode::beam_search(*decoder, {.beams = options.beams,
+                                             .penalty = decode::LengthPenalty::power,
+                                             .alpha = 1,
+                                             .start = ids.back(),
+                                             .end = end,
+                                             .suppressed = suppressed,
+                                             .max_lengths = {longest},
+                                             .results = std::min(options.samples, options.beams)})
                   .front();
   } else {
-    nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples, longest);
+    const auto decoder = model_->start(pass, ids_tensor(backend_, ids), options.samples, longest);
     const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
       const bool stopped = growing.add(written);
       if (options.on_text && options.samples == 1)
         if (const std::string piece = growing.take(); !piece.empty()) options.on_text(piece);
       return stopped || (options.interrupted && options.interrupted());
     };
-    results = decode::sample(decoder, decode::greedy_at_zero({.temperature = options.temperature,
-                                                              .top_k = options.top_k,
-                                                              .top_p = options.top_p,
-                                                              .min_p = options.min_p,
-                                                              .repetition_penalty = options.repetition_penalty,
-                                                              .prompt = ids,
-                                                              .seed = options.seed,
-                                                              .samples = options.samples,
-                                                              .start = ids.back(),
-                                                              .end = end,
-                                                              .suppressed = suppressed,
-                                                              .max_lengths = {longest},
-                                                              .stop = stop}))
+    results = decode::sample(*decoder, decode::greedy_at_zero({.temperature = options.temperature,
+                                                               .top_k = options.top_k,
+                                                               .top_p = options.top_p,
+                                                               .min_p = options.min_p,
+                                                               .repetition_penalty = options.repetition_penalty,
+                                                               .prompt = ids,
+                                                               .seed = options.seed,
+                                                               .samples = options.samples,
+                                                               .start = ids.back(),
+                                                               .end = end,
+                                                               .suppressed = suppressed,
+                                                               .max_lengths = {longest},
+                                                               .stop = stop}))
                   .front();
   }
   std::vector<Generated> generated;
@@ -132,7 +130,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
 
 Perplexity Generator::perplexity(std::string_view text, std::int64_t context, const SeenToken& seen) const {
   const std::vector<std::int32_t> ids = tokenizer_.encode_ids(text);
-  const std::int64_t window = model_.body().config().max_length, size = static_cast<std::int64_t>(ids.size());
+  const std::int64_t window = model_->facts().max_length, size = static_cast<std::int64_t>(ids.size());
   check(size >= 2, "perplexity: a text of {} tokens has nothing to predict", size);
   if (context == 0) context = window / 2;
   check(context >= 1 && context < window, "perplexity: a context of {} in windows of {}", context, window);
@@ -147,7 +145,7 @@ Perplexity Generator::perplexity(std::string_view text, std::int64_t context, co
     counted = end;
     const auto part = std::span(ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     const nn::Sequences texts{ids_tensor(backend_, part)};
-    const ops::Loss loss = model_.loss(texts.in(pass), pass.input(ids_tensor(backend_, labels)));
+    const ops::Loss loss = model_->loss(texts.in(pass), pass.input(ids_tensor(backend_, labels)));
     const std::vector<float> total = download(loss.total);
     result.nats += static_cast<double>(total[0]) * static_cast<double>(total[1]);
     result.tokens += static_cast<std::int64_t>(total[1]);

@@ -1,4 +1,5 @@
-// Text that goes on where a prompt ends, with GPT-2 from a Hugging Face folder.
+// Text that goes on where a prompt ends, with a language model: GPT-2 from a Hugging Face folder, or a recurrent
+// network.
 //
 //   const auto loaded = tasks::load_generator("gpt2", *backend);
 //   loaded->generate("The animal did not cross the street because", {.max_tokens = 20});
@@ -15,7 +16,7 @@
 
 #include "attend/catalogue/catalogue.h"
 #include "attend/decode/hypothesis.h"
-#include "attend/models/gpt2.h"
+#include "attend/models/language_model.h"
 #include "attend/nn/parameters.h"
 #include "attend/tasks/results.h"
 #include "attend/text/tokenizer.h"
@@ -46,7 +47,7 @@ class Generator {
   std::vector<std::int32_t> meaningless() const;
   Backend& backend() const { return backend_; }
 
-  const models::GPT2LanguageModel& model() const { return model_; }
+  const models::LanguageModel& model() const { return *model_; }
   const nn::Parameters& parameters() const { return parameters_; }
   nn::Parameters& parameters() { return parameters_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
@@ -60,7 +61,7 @@ class Generator {
 
   Backend& backend_;
   text::Tokenizer tokenizer_;
-  models::GPT2LanguageModel model_;
+  std::unique_ptr<models::LanguageModel> model_;
   nn::Parameters parameters_;
 };
 

@@ -1,7 +1,10 @@
 #include "attend/tasks/head.h"
 
+#include <algorithm>
+
 #include "attend/base/error.h"
 #include "attend/models/gpt2.h"
+#include "attend/models/text_rnn.h"
 
 namespace attend::tasks {
 
@@ -80,6 +83,42 @@ std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, Task t
   return std::make_unique<GPT2Head>(config);
 }
 
+// A recurrent network reads it off the state after the last token.
+class TextRnnHead : public Head {
+ public:
+  explicit TextRnnHead(const models::TextRnnConfig& config) : model_(config) {}
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(model_); }
+  Json config() const override { return model_.config(); }
+  TextSettings texts() const override {
+    return {.vocabulary = settings().vocabulary,
+            .longest = settings().max_length,
+            .start = settings().start,
+            .pad = std::max<std::int64_t>(settings().pad, 0),
+            .padded = true};
+  }
+  const std::vector<std::string>& labels() const override { return settings().labels; }
+  std::int64_t width() const override { return settings().width; }
+  Tensor loss(const HeadBatch& batch) const override { return model_.loss(batch.input.texts, batch.targets).mean; }
+  Tensor logits(const HeadBatch& batch) const override { return model_.logits(batch.input.texts); }
+
+ private:
+  const models::TextRnnConfig& settings() const { return model_.body().config(); }
+  models::RnnClassifier model_;
+};
+
+std::unique_ptr<Head> make_text_rnn_head(const catalogue::ModelConfig& model, Task task,
+                                         const std::optional<NewHead>& change) {
+  check(task == Task::classify && !(change && change->regression),
+        "{}: of a recurrent network there is only a head for labels", model.path);
+  models::TextRnnConfig config = models::text_rnn_config(model.json, model.path);
+  if (change) {
+    config.labels = change->labels;
+    if (change->dropout >= 0) config.dropout = change->dropout;
+    if (config.pad < 0) config.pad = config.end;
+  }
+  return std::make_unique<TextRnnHead>(config);
+}
+
 std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, Task task,
                                      const std::optional<NewHead>& change) {
   models::BertConfig config = models::bert_config(model.json, model.path);
@@ -109,6 +148,7 @@ struct FamilyHead {
 };
 constexpr catalogue::FamilyTable<FamilyHead> kFamilyHeads({{Family::bert, make_bert_head},
                                                            {Family::gpt2, make_gpt2_head},
+                                                           {Family::text_rnn, make_text_rnn_head},
                                                            {Family::marian},
                                                            {Family::seq2seq},
                                                            {Family::images},

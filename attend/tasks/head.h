@@ -1,5 +1,5 @@
 // A model with its head behind one face, for the trainer and for attend classify: classifier, regression, tagger,
-// answers of BERT's family, and GPT-2's classifier.
+// answers of BERT's family, and the classifiers of GPT-2 and of recurrent networks.
 #pragma once
 
 #include <memory>

@@ -16,6 +16,7 @@
 
 #include "attend/tensor/activation.h"
 #include "attend/tensor/attention_mask.h"
+#include "attend/tensor/causal_step.h"
 #include "attend/tensor/images.h"
 #include "attend/tensor/packed_weight.h"
 #include "attend/tensor/tensor.h"
@@ -222,6 +223,8 @@ class Backend {
   virtual void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed);
   // scales f32 [n, 4]: what was seen decides the units from now on, with room to double; nothing seen changes nothing.
   virtual void next_units8(const Tensor& scales);
+  // A decoder's step as one kernel; null where the device has none for this shape and so many rows.
+  virtual std::unique_ptr<CausalStep> causal_step(const DecoderWeights&, std::int64_t /*rows*/) { return nullptr; }
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
 };

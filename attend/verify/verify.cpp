@@ -31,6 +31,7 @@ struct FamilyCase {
 };
 constexpr catalogue::FamilyTable<FamilyCase> kFamilyCases({{Family::bert, run_bert_case},
                                                            {Family::gpt2, run_gpt2_case},
+                                                           {Family::text_rnn},
                                                            {Family::marian, run_marian_case},
                                                            {Family::seq2seq},
                                                            {Family::images, run_image_case},

@@ -12,10 +12,11 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kWidth = 560, kHeight = 250, kLeft = 62, kRight = 150, kTop = 34, kBottom = 48;
+constexpr double kWidth = 600, kHeight = 250, kLeft = 62, kRight = 190, kTop = 34, kBottom = 48;
 constexpr Color kAxis = {120, 120, 120}, kGrid = {226, 226, 226}, kInk = {34, 34, 34};
 // Distinct in hue and in lightness, so that they differ in grey, too.
-constexpr std::array<Color, 4> kColors = {{{31, 111, 178}, {214, 96, 20}, {20, 130, 80}, {140, 60, 150}}};
+constexpr std::array<Color, 5> kColors = {
+    {{31, 111, 178}, {214, 96, 20}, {20, 130, 80}, {140, 60, 150}, {110, 110, 110}}};
 
 // Steps of 1, 2 or 5 times a power of ten, about five of them.
 double tick_step(double span) {

@@ -101,6 +101,9 @@ TEST_F(Evaluate, PerplexityOfAWriter) {
   const Outcome other = run_attend({"perplexity", "--model", "shakespeare", "--json", text});
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_EQ(json["perplexity"], Json::parse(other.out)["perplexity"]);
+  const auto characters = static_cast<double>(read_file(text).size());
+  EXPECT_NEAR(json["nats_per_character"].get<double>() * characters,
+              json["nats"].get<double>() * json["tokens"].get<double>(), 1e-6);
   ASSERT_EQ(json["worst"].size(), 3u);
   EXPECT_LE(json["worst"][0]["probability"].get<double>(), json["worst"][1]["probability"].get<double>());
 }

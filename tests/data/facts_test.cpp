@@ -69,7 +69,8 @@ TEST_F(Facts, LinesByHand) {
   EXPECT_EQ(facts.distinct_words, 4);
   EXPECT_EQ(facts.once, 3);
   EXPECT_EQ(facts.distinct_characters, 10);  // t h e, space, c a, 7, K ä s
-  EXPECT_DOUBLE_EQ(facts.digit_words, 1.0 / 5);
+  EXPECT_EQ(facts.digits, 1);
+  EXPECT_EQ(facts.once_digits, 1);
 }
 
 TEST_F(Facts, PairsAndWhatIsWrongWithThem) {

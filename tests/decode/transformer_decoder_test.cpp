@@ -57,10 +57,36 @@ std::vector<float> forced(const models::Transformer& model, Backend& backend, co
 
 class Decoding : public OnDevice {};
 
+// The paper's model, and one of every other score and position encoding.
+std::vector<models::TransformerConfig> all_configs() {
+  std::vector<models::TransformerConfig> configs = {config_of(false), config_of(true), config_of(true, 2)};
+  for (const char* score : {"dot", "general", "additive", "cosine"}) {
+    configs.push_back(config_of(true));
+    configs.back().attention.attention_score = score;
+  }
+  configs.back().positions = "rotary";
+  for (const char* positions : {"learned", "rotary", "relative"}) {
+    configs.push_back(config_of(false));
+    configs.back().positions = positions, configs.back().attention.attention_bias = false;
+  }
+  configs.push_back(config_of(true));
+  configs.back().positions = "relative", configs.back().attention.attention_score = "additive";
+  configs.push_back(config_of(true));
+  configs.back().combination.position_combination = "concatenate";
+  return configs;
+}
+
 TEST_P(Decoding, GivesTheLogitsOfTeacherForcing) {
-  for (const models::TransformerConfig& config : {config_of(false), config_of(true), config_of(true, 2)}) {
+  for (const models::TransformerConfig& config : all_configs()) {
+    SCOPED_TRACE(config.attention.attention_score + " " + config.positions);
     models::Transformer model(config);
     nn::Parameters parameters(backend(), model, {.seed = 5});
+    for (const nn::Parameters::Entry& entry : parameters.entries()) {
+      if (entry.name.find("relative_bias") == std::string::npos) continue;
+      std::vector<float> values = parameters.read(entry);  // not the zeros it starts from
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(3 * i));
+      parameters.write(entry, values);
+    }
     model.place(backend(), DType::f32);
     const std::vector<Ids> sources = {{4, 5, 6, 7, 8, 9, 2}, {10, 2}, {11, 12, 13, 14, 2}};
     constexpr std::size_t kGroup = 3;

@@ -10,7 +10,7 @@ import sys
 build, source, scratch = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 prefix, work = scratch / "prefix", scratch / "work"
 LINES = ["I am a student.", "The house is blue."]
-MOST_HEADERS = 25  # of C++
+MOST_HEADERS = 34  # of C++
 
 
 def run(*words, text=None, where=None, **more):
@@ -35,7 +35,7 @@ def found(pattern):
 
 
 def test_files():
-    for pattern in ("bin/attend", "include/attend/attend.h", "include/attend/c.h", "lib*/**/libattend.a",
+    for pattern in ("bin/attend", "include/attend/attend.h", "include/attend/nn.h", "include/attend/c.h", "lib*/**/libattend.a",
                     "lib*/**/pkgconfig/attend.pc", "lib*/**/cmake/attend/attend-config.cmake",
                     "share/attend/models/en-fr/config.json", "share/man/man1/attend.1",
                     "share/man/man1/attend-translate.1", "share/bash-completion/completions/attend",
@@ -65,7 +65,7 @@ def test_headers():
 
 
 def test_symbols():
-    """The C functions are those of the list, no more and no fewer."""
+    """The C functions and the names of attend/nn.h are those of the lists, no more and no fewer."""
     listed = (source / "tests/install/c_symbols.txt").read_text().split()
     libraries = [found("lib*/**/libattend.a"), *prefix.glob("lib*/**/libattend.so")]
     for library in libraries:
@@ -76,6 +76,9 @@ def test_symbols():
         same(f"symbols of {library.name}", sorted(name for name in names if name.startswith("attend_")), listed)
         if library.suffix == ".so":
             strangers = [name for name in names if not name.startswith("attend_") and "6attend" not in name]
+            named = run("nm", "-D", "--defined-only", "-C", library).splitlines()
+            networks = {line.split(" T ")[1] for line in named if " T attend::layers::" in line}
+            same("symbols of attend/nn.h", sorted(networks), (source / "tests/install/nn_symbols.txt").read_text().splitlines())
             same("symbols of others", [name for name in strangers if name not in ("_init", "_fini")], [])
 
 
@@ -102,6 +105,22 @@ def test_examples():
     print("train: a folder that translates")
     bad = subprocess.run([here / "translate", "no/such/folder"], capture_output=True, text=True, check=False)
     same("a folder that is not there", (bad.returncode, "no/such/folder" in bad.stderr), (1, True))
+
+
+def test_networks():
+    """The programs that include attend/nn.h; test_examples has built them."""
+    here = work / "examples"
+    run(here / "attention_by_hand")
+    run(here / "custom_op")
+    accuracy = {name: float(run(here / name, steps).split("accuracy ")[1].split()[0])
+                for name, steps in (("encoder_classifier", 150), ("rnn_attention", 300))}
+    same("networks of one's own", [value > 85 for value in accuracy.values()], [True, True])
+    said = run(here / "gpt", source / "examples/sonnets.txt", "50", where=work)
+    losses = [float(line.split()[-1]) for line in said.splitlines() if line.startswith("step")]
+    same("gpt", (losses[-1] < losses[0] - 1, "Shall I compare" in said, (work / "gpt.safetensors").exists()),
+         (True, True, True))
+    bad = subprocess.run([here / "gpt", "no/such/text"], capture_output=True, text=True, check=False)
+    same("gpt without a text", (bad.returncode, "no/such/text" in bad.stderr), (1, True))
 
 
 def test_c():
@@ -163,7 +182,7 @@ def main():
     shutil.rmtree(scratch, ignore_errors=True)
     work.mkdir(parents=True)
     run("cmake", "--install", build, "--prefix", prefix, "--strip")
-    for test in (test_files, test_headers, test_symbols, test_c, test_examples, test_uninstall, test_subproject):
+    for test in (test_files, test_headers, test_symbols, test_c, test_examples, test_networks, test_uninstall, test_subproject):
         test()
     return 0
 

@@ -2,7 +2,6 @@
 // whoever shares the batch.
 #include <gtest/gtest.h>
 
-#include "attend/nn/causal_batch.h"
 #include "attend/tasks/generator.h"
 #include "tests/invariance/answers.h"
 
@@ -17,7 +16,8 @@ constexpr std::int64_t kRows = 4;
 // other texts.
 Answer logits_behind(const tasks::Generator& model, std::span<const std::int32_t> ids, std::size_t cut,
                      std::size_t row) {
-  nn::CausalBatch batch(model.model().body(), model.backend(), kRows, static_cast<std::int64_t>(ids.size()) + 4);
+  const auto rows = model.model().batch(model.backend(), kRows, static_cast<std::int64_t>(ids.size()) + 4);
+  nn::BatchModel& batch = *rows;
   std::vector<nn::BatchModel::Prompt> newcomers;
   for (std::size_t i = 0; i < row; ++i) newcomers.push_back({static_cast<std::int64_t>(i), ids.subspan(0, i + 1)});
   newcomers.push_back({static_cast<std::int64_t>(row), ids.first(cut)});

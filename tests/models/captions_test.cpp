@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/error.h"
 #include "attend/base/random.h"
 #include "attend/models/gpt2_captions.h"
 #include "attend/models/show_attend_tell.h"
@@ -23,10 +24,19 @@ std::unique_ptr<models::CaptionDecoder> decoder_of(const std::string& name) {
   if (name == "tell")
     return std::make_unique<models::ShowTell>(
         models::ShowTellConfig{.vocabulary = kWords, .width = 8, .hidden = 12, .dropout = 0}, kWidth);
-  if (name == "transformer")
+  if (name == "tell_at_every_step")
+    return std::make_unique<models::ShowTell>(
+        models::ShowTellConfig{.vocabulary = kWords, .width = 8, .hidden = 12, .dropout = 0, .image_at = "every"},
+        kWidth);
+  if (name == "transformer" || name == "transformer_with_encoder")
     return std::make_unique<models::TransformerCaptions>(
-        models::TransformerCaptionsConfig{
-            .vocabulary = kWords, .width = 16, .heads = 2, .hidden = 24, .layers = 2, .dropout = 0},
+        models::TransformerCaptionsConfig{.vocabulary = kWords,
+                                          .width = 16,
+                                          .heads = 2,
+                                          .hidden = 24,
+                                          .layers = 2,
+                                          .encoder_layers = name == "transformer" ? 0 : 2,
+                                          .dropout = 0},
         kWidth, "test");
   if (name == "gpt2")
     return std::make_unique<models::Gpt2Captions>(models::GPT2Config{.vocabulary = kWords,
@@ -129,7 +139,25 @@ TEST_P(Captions, OneTokenAtATimeGivesTheLogitsOfTeacherForcing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Decoders, Captions, testing::Values("tell", "scalar", "vector", "none", "transformer", "gpt2"),
+TEST(PlainCaptions, BadSettingsAreNamed) {
+  try {
+    models::ShowTell({.vocabulary = kWords, .image_at = "last"}, kWidth);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "show-tell: 'image_at' is 'last', but must be one of first, every");
+  }
+  try {
+    models::TransformerCaptions({.vocabulary = kWords, .encoder_layers = -1}, kWidth, "config.json");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("config.json"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("encoder_layers"), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Decoders, Captions,
+                         testing::Values("tell", "tell_at_every_step", "scalar", "vector", "none", "transformer",
+                                         "transformer_with_encoder", "gpt2"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

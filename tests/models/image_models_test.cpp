@@ -86,6 +86,41 @@ const std::vector<Small> kSmall = {
                                                                   .init_deviation = 0.2f,
                                                                   .labels = labels(3)});
      }},
+    {"mvit_v1",
+     [] {
+       return std::make_unique<models::MViTClassifier>(MViTConfig{.image_size = 32,
+                                                                  .depths = {1, 2},
+                                                                  .widths = {16, 32},
+                                                                  .heads = {1, 2},
+                                                                  .query_strides = {1, 2},
+                                                                  .key_stride = 4,
+                                                                  .expand_attention = false,
+                                                                  .residual_pooling = false,
+                                                                  .class_token = true,
+                                                                  .absolute_positions = true,
+                                                                  .relative_positions = false,
+                                                                  .pool_all_queries = false,
+                                                                  .init_deviation = 0.2f,
+                                                                  .labels = labels(3)});
+     }},
+    {"vit_hybrid",
+     [] {
+       return std::make_unique<models::ViTClassifier>(models::ViTConfig{.family = models::ViTFamily::vit_hybrid,
+                                                                        .image_size = 16,
+                                                                        .patch_size = 2,
+                                                                        .width = 16,
+                                                                        .layers = 2,
+                                                                        .heads = 2,
+                                                                        .hidden = 32,
+                                                                        .init_deviation = 0.2f,
+                                                                        .backbone = {.width = 8,
+                                                                                     .hidden_sizes = {8, 16},
+                                                                                     .depths = {1, 1},
+                                                                                     .layer_type = "basic",
+                                                                                     .stem = "small",
+                                                                                     .image_size = 16},
+                                                                        .labels = labels(3)});
+     }},
     {"mvit_that_widens_late",
      [] {
        return std::make_unique<models::MViTClassifier>(MViTConfig{.image_size = 32,
@@ -256,8 +291,9 @@ TEST(ImageModels, ConfigsComeBackAsTheyWere) {
   for (const Small& small : kSmall) {
     const auto model = small.make();
     const Json json = model->config();
-    const Json again = json["model_type"] == "swin" ? models::swin_json(models::swin_config(json, "config.json"))
-                                                    : models::mvit_json(models::mvit_config(json, "config.json"));
+    const Json again = json["model_type"] == "swin"   ? models::swin_json(models::swin_config(json, "config.json"))
+                       : json["model_type"] == "mvit" ? models::mvit_json(models::mvit_config(json, "config.json"))
+                                                      : models::vit_json(models::vit_config(json, "config.json"));
     EXPECT_EQ(again.dump(), json.dump()) << small.name;
   }
 }
@@ -295,7 +331,15 @@ TEST(ImageModels, SettingsThatCannotBeAreNamed) {
       {"mvit", "stride_q", Json::array({1, 3, 2, 2}), "stride_q must be 1 or an even number"},
       {"mvit", "stride_q", Json::array({1, 2}), "4 depths, but 2 of stride_q"},
       {"mvit", "stride_q", Json::array({Json::array({1, 2})}), "only whole numbers, and squares, are known"},
-      {"mvit", "use_cls_token", true, "'use_cls_token' is true; only false is known"},
+      {"mvit", "use_cls_token", true, "'use_cls_token' is true; it is known only with a 'rel_pos_type' of none"},
+      {"mvit", "use_abs_pos", 1, "'use_abs_pos' must be true or false, not 1"},
+      {"mvit", "rel_pos_type", "time", "'rel_pos_type' is \"time\"; only spatial and none are known"},
+      {"mvit", "pool_q", "never", "'pool_q' is \"never\"; only all and strided are known"},
+      {"vit_hybrid", "backbone_config", 5, "backbone_config: expected a JSON object, not 5"},
+      {"vit_hybrid", "backbone_config", {{"depths", Json::array({1})}}, "backbone_config: there are 1 depths and 4"},
+      {"vit_hybrid", "backbone_config", {{"self_attention_stage", 1}}, "'self_attention_stage' is 1"},
+      {"vit_hybrid", "backbone_config", {{"model_type", "bit"}}, "'model_type' must be resnet, not \"bit\""},
+      {"vit_hybrid", "patch_size", 3, "the ResNet's grid is 14 x 14, which a patch_size of 3 does not divide"},
       {"mvit", "mode", "avg", "'mode' is \"avg\"; only \"conv\" is known"},
       {"mvit", "num_classes", 0, "num_classes must be 1 to"},
       {"mvit", "embed_dim", 0, "embed_dim must be 1 to"},
@@ -303,8 +347,9 @@ TEST(ImageModels, SettingsThatCannotBeAreNamed) {
   for (const Refused& refused : cases) {
     const Json config = {{"model_type", refused.type}, {refused.key, refused.value}};
     const std::string message = message_of([&] {
-      refused.type == "swin" ? static_cast<void>(models::swin_config(config, "config.json"))
-                             : static_cast<void>(models::mvit_config(config, "config.json"));
+      if (refused.type == "swin") models::swin_config(config, "config.json");
+      if (refused.type == "mvit") models::mvit_config(config, "config.json");
+      if (refused.type == "vit_hybrid") models::vit_config(config, "config.json");
     });
     EXPECT_NE(message.find(refused.message), std::string::npos) << refused.key << ": " << message;
   }

@@ -104,7 +104,7 @@ TEST(PackedWeights, Transformer) {
 }
 
 TEST(PackedWeights, Rnn) {
-  for (const char* cell : {"gru", "lstm"})
+  for (const char* cell : {"tanh", "gru", "lstm"})
     compare<models::RnnSeq2Seq>(
         [&] { return models::RnnSeq2Seq({.vocabulary = 66, .width = 24, .hidden = 40, .layers = 2, .cell = cell}); },
         [](const models::RnnSeq2Seq& model, Pass& pass) {

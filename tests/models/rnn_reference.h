@@ -1,4 +1,4 @@
-// The recurrent encoder-decoder in double, one sentence at a time and loop by loop: what RnnSeq2Seq must compute.
+// The recurrent networks in double, one sentence at a time and loop by loop: what RnnSeq2Seq and TextRnn must compute.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,24 @@ class RnnReference {
     return output;
   }
 
+  // The states of the last layer of a TextRnn (text_rnn.h), one for each token. Width and hidden are the same there.
+  std::vector<Vector> read_text(const std::vector<std::int32_t>& ids) const {
+    std::vector<Vector> states;
+    for (std::int32_t id : ids) states.push_back(embed(id));
+    for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+      const std::string suffix = "_l" + std::to_string(layer);
+      State state{Vector(hidden(), 0), Vector(hidden(), 0)};
+      for (Vector& at : states) {
+        state =
+            step("rnn.", suffix, sum(times("rnn.weight_ih" + suffix, at), weights.at("rnn.bias_ih" + suffix)), state);
+        at = state.hidden;
+      }
+    }
+    return states;
+  }
+  Vector logits_of(const Vector& state) const { return times("embedding.weight", state); }
+  Vector label_scores(const Vector& state) const { return affine("score", state, false); }
+
   std::map<std::string, Vector> weights;
 
  private:
@@ -96,7 +114,9 @@ class RnnReference {
     const Vector h = sum(times(prefix + "weight_hh" + suffix, before.hidden), weights.at(prefix + "bias_hh" + suffix));
     State after = before;
     for (std::size_t i = 0; i < n; ++i) {
-      if (config_.cell == "gru") {
+      if (config_.cell == "tanh") {
+        after.hidden[i] = std::tanh(x[i] + h[i]);
+      } else if (config_.cell == "gru") {
         const double r = sigmoid(x[i] + h[i]), z = sigmoid(x[n + i] + h[n + i]);
         const double candidate = std::tanh(x[2 * n + i] + r * h[2 * n + i]);
         after.hidden[i] = (1 - z) * candidate + z * before.hidden[i];
@@ -130,19 +150,34 @@ class RnnReference {
     return ends;
   }
 
-  // softmax over s of v · tanh(W state + U states[s]).
+  // How well the state fits one encoder state: v · tanh(W state + U one), or another score.
+  double energy(const Vector& state, const Vector& one) const {
+    const std::string& kind = config_.score.attention_score;
+    const bool projected = kind == "additive" || kind == "general";
+    Vector key(hidden(), 0);
+    if (projected && config_.score.attention_bias)
+      key = affine("decoder.attention.key", one, false);
+    else if (projected)
+      key = times("decoder.attention.key.weight", one);
+    else
+      for (std::size_t i = 0; i < key.size(); ++i) key[i] = one[i] + one[hidden() + i];
+    double sum = 0, states = 0, keys = 0;
+    const Vector query = kind == "additive" ? times("decoder.attention.query.weight", state) : state;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      states += state[i] * state[i], keys += key[i] * key[i];
+      sum += kind == "additive" ? weights.at("decoder.attention.score.weight")[i] * std::tanh(query[i] + key[i])
+                                : query[i] * key[i];
+    }
+    if (kind == "scaled-dot") return sum / std::sqrt(static_cast<double>(key.size()));
+    if (kind == "cosine") return 10 * weights.at("decoder.attention.score_scale")[0] * sum / std::sqrt(states * keys);
+    return sum;
+  }
+
+  // The softmax of these scores.
   Vector look(const Vector& state, const std::vector<Vector>& states) const {
-    const Vector query = times("decoder.attention.query.weight", state);
-    const Vector& score = weights.at("decoder.attention.score.weight");
     Vector result;
     double total = 0;
-    for (const Vector& one : states) {
-      const Vector key = affine("decoder.attention.key", one, false);
-      double energy = 0;
-      for (std::size_t i = 0; i < key.size(); ++i) energy += score[i] * std::tanh(query[i] + key[i]);
-      result.push_back(std::exp(energy));
-      total += result.back();
-    }
+    for (const Vector& one : states) total += result.emplace_back(std::exp(energy(state, one)));
     for (double& weight : result) weight /= total;
     return result;
   }

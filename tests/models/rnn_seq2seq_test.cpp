@@ -1,5 +1,5 @@
-// The recurrent encoder-decoder, with and without attention, GRU and LSTM: against plain loops in double, one sentence
-// at a time; step by step against all at once; and whether it learns.
+// The recurrent encoder-decoder, with and without attention, tanh, GRU and LSTM: against plain loops in double, one
+// sentence at a time; step by step against all at once; and whether it learns.
 #include "attend/models/rnn_seq2seq.h"
 
 #include <gtest/gtest.h>
@@ -340,7 +340,7 @@ TEST_P(RnnModel, DropoutFollowsTheSeed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RnnModel,
-                         testing::Combine(testing::Values("gru", "lstm"), testing::Bool(), every_device()),
+                         testing::Combine(testing::Values("tanh", "gru", "lstm"), testing::Bool(), every_device()),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "_attention_" : "_summary_") + std::get<2>(info.param);

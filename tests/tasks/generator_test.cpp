@@ -13,6 +13,7 @@
 #include "attend/base/files.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/cli/program.h"
+#include "attend/models/gpt2.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "tests/tensor/tensors.h"
 

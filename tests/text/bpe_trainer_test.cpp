@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -194,6 +195,21 @@ TEST(BpeTrainer, SpecialTokensAndBytesComeFirst) {
   for (text::TokenId id = 0; id < 300; ++id) {
     EXPECT_EQ(tokenizer.id_to_token(id), trained.tokens[static_cast<std::size_t>(id)]);
     EXPECT_EQ(tokenizer.token_to_id(trained.tokens[static_cast<std::size_t>(id)]), id);
+  }
+}
+
+TEST(BpeTrainer, SingleDigitsAreNeverJoined) {
+  const std::string lines = "in 1987 and 1987 x19 ½½ ½½\nin 1987 and 1987 x19 ½½ ½½\n";
+  for (const bool single : {false, true}) {
+    text::BpeTrainer trainer({.vocabulary_size = 320, .words = {.single_digits = single}});
+    trainer.add_text(lines);
+    bool words = false, digits = false;
+    for (const std::string& token : trainer.train().tokens) {
+      const bool digit = token.size() > 1 && std::ranges::any_of(token, [](char c) { return c >= '0' && c <= '9'; });
+      digits |= digit, words |= token == "and" || token == "\u0120and";
+    }
+    EXPECT_TRUE(words);
+    EXPECT_EQ(digits, !single);
   }
 }
 

@@ -24,6 +24,17 @@ namespace attend::cli {
 
 namespace {
 
+using experiments::DigitBatch;
+using experiments::DigitBatchOptions;
+using experiments::kDigitVocabulary;
+using experiments::kEndId;
+using experiments::kIgnoreId;
+using experiments::kStartId;
+using experiments::make_digit_batch;
+using experiments::solve;
+using experiments::to_digits;
+using experiments::to_ids;
+
 constexpr DigitBatchOptions kBatch{.rows = 64, .min_length = 3, .max_length = 10};
 const models::TransformerConfig kConfig{.vocabulary = kDigitVocabulary,
                                         .width = 64,

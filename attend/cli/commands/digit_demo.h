@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "attend/cli/support/digit_task.h"
 #include "attend/cli/support/streams.h"
+#include "attend/experiments/digit_task.h"
 
 namespace attend::cli {
+
+using experiments::DigitTask;
 
 struct DigitDemoOptions {
   DigitTask task = DigitTask::reverse;

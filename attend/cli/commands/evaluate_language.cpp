@@ -187,10 +187,18 @@ Evaluation evaluate_language_model(const EvaluatedModel& model) {
                  std::move(example));
     if (worst.size() > keep) worst.pop_back();
   };
-  const tasks::Perplexity found = generator.perplexity(read_text(model.options.data[0]), 0, seen);
-  result.json = {{"tokens", found.tokens}, {"perplexity", found.value()}, {"nats", found.nats}};
-  result.text = fmt::format("{} tokens: perplexity {:.4f}, {:.4f} nats ({:.4f} bits) a token",
-                            with_commas(found.tokens), found.value(), found.nats, found.nats / std::log(2.0));
+  const std::string text = read_text(model.options.data[0]);
+  const tasks::Perplexity found = generator.perplexity(text, 0, seen);
+  // Of models with different tokens only this can be compared.
+  const double per_character = found.nats * static_cast<double>(found.tokens) /
+                               std::max(1.0, static_cast<double>(count_characters(replace_invalid_utf8(text))));
+  result.json = {{"tokens", found.tokens},
+                 {"perplexity", found.value()},
+                 {"nats", found.nats},
+                 {"nats_per_character", per_character}};
+  result.text =
+      fmt::format("{} tokens: perplexity {:.4f}, {:.4f} nats ({:.4f} bits) a token, {:.4f} nats a character",
+                  with_commas(found.tokens), found.value(), found.nats, found.nats / std::log(2.0), per_character);
   return result;
 }
 

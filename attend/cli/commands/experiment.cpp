@@ -6,9 +6,10 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/cli/commands/experiment_networks.h"
+#include "attend/cli/commands/experiment_output.h"
+#include "attend/cli/commands/experiment_training.h"
 #include "attend/cli/support/command.h"
-#include "attend/cli/support/command_files.h"
-#include "attend/cli/support/figure_flags.h"
 #include "attend/experiments/position_checks.h"
 #include "attend/experiments/scaling.h"
 
@@ -16,33 +17,9 @@ namespace attend::cli {
 
 namespace {
 
-// What every experiment writes.
-struct ExperimentOutput {
-  std::string svg, png;
-  bool json = false;
-  FigureFlags figure = {};
-};
-
-void list_output_flags(Flags& flags, ExperimentOutput& output) {
-  flags.add("--svg", output.svg, "Write the figure as SVG.");
-  flags.add("--png", output.png, "Write the figure as PNG.");
-  flags.add("--json", output.json, "Print one JSON object.");
-  add_figure_flags(flags, output.figure);
-}
-
-OutputFiles opened(const ExperimentOutput& output, const Streams& streams) {
-  return OutputFiles(
-      command_files(streams, {.outputs = {{"--svg", output.svg}, {"--png", output.png}}, .reads_lines = false}));
-}
-
-void write_figure_files(const ExperimentOutput& output, OutputFiles& files, const view::Figure& figure) {
-  if (!output.svg.empty()) files.write(output.svg, svg_of(figure, output.figure));
-  if (!output.png.empty()) files.write(output.png, png_of(figure, output.figure));
-  files.commit();
-}
-
 struct ScalingFlags {
   experiments::ScalingOptions options = {};
+  ScalingTrainingFlags trained = {};
   ExperimentOutput output = {};
 };
 
@@ -54,6 +31,7 @@ Json shape_json(const experiments::SoftmaxShape& shape) {
 }
 
 void run_scaling_command(const ScalingFlags& flags, const Streams& streams) {
+  if (flags.trained.train) return run_scaling_training(flags.trained, flags.output, streams);
   OutputFiles files = opened(flags.output, streams);
   const auto rows = experiments::run_scaling(flags.options);
   write_figure_files(flags.output, files, experiments::scaling_figure(rows));
@@ -116,20 +94,32 @@ void add_experiment_command(Flags& program, const Streams& streams) {
   Flags group =
       program.command_group({.name = "experiment", .help = "Run the experiments behind the formulas.", .examples = R"(
   attend experiment scaling # why attention divides by √d
-  attend experiment positions # what a position encoding should be, checked for five of them)"});
+  attend experiment positions # what a position encoding should be, checked for five of them
+  attend experiment scores # attention scores, trained and compared
+  attend experiment longer # positions and lines longer than those of training
+  attend experiment reach # which input reaches which output: MLP, convolution, RNN, self-attention
+  attend experiment layers # complexity, sequential steps and path length of a layer, with measured times
+  attend experiment gradients # vanishing gradients of tanh, GRU and LSTM, and self-attention
+  attend experiment recall # RNNs forget a name that was said early, attention does not
+  attend experiment speed # are Transformers faster or slower than LSTMs?)"});
   add_command<ScalingFlags>(
       group, streams,
       {.name = "scaling", .help = "Entropy and gradient of the softmax over d, with and without √d.", .examples = R"(
   attend experiment scaling
   attend experiment scaling --keys 8 --svg scaling.svg
-  attend experiment scaling --trials 2000 --json)"},
+  attend experiment scaling --trials 2000 --json
+  attend experiment scaling --train --svg curves.svg # a Transformer trained both ways)"},
       [](Flags& flags, ScalingFlags& options) {
         flags.add("--keys", options.options.keys, "Number of keys.").between(2, 65536);
         flags.add("--trials", options.options.trials, "Random queries for each d.").between(1, 1e6);
-        flags.add("--seed", options.options.seed, "Random seed.");
+        list_scaling_training_flags(flags, options.trained);
+        list_training_flags(flags, options.trained.training);
         list_output_flags(flags, options.output);
       },
-      run_scaling_command);
+      [](ScalingFlags flags, const Streams& to) {
+        flags.options.seed = flags.trained.training.seed;
+        run_scaling_command(flags, to);
+      });
   add_command<PositionFlags>(
       group, streams,
       {.name = "positions",
@@ -144,6 +134,8 @@ void add_experiment_command(Flags& program, const Streams& streams) {
         list_output_flags(flags, options.output);
       },
       run_positions_command);
+  add_network_experiments(group, streams);
+  add_training_experiments(group, streams);
 }
 
 }  // namespace attend::cli

@@ -13,6 +13,7 @@
 #include "attend/base/progress.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/shell_word.h"
+#include "attend/data/synthetic/stories.h"
 #include "attend/data/synthetic/text_folder.h"
 
 namespace attend::cli {
@@ -24,6 +25,7 @@ constexpr const char* kMakeDataExamples = R"(
   attend make-data scenes --out scenes # 20,000 training and 1,000 validation images with boxes and captions
   attend make-data grammar --out .data/grammar # a small English and an invented language with another word order
   attend make-data pronouns --out .data/pronouns # "it was too tired", "it was too wide": il or elle, for recipes/minutes
+  attend make-data stories --out .data/stories # labelled texts for BERT's four tasks, for recipes/minutes
   attend make-data numbers --out numbers # "two thousand and seven" to 2007
   attend make-data reverse --out reverse # the words of a line in reverse order
   attend make-data recall --out recall --distance 512 --count 2000 # lines that end with their first letters
@@ -31,6 +33,7 @@ constexpr const char* kMakeDataExamples = R"(
   attend make-data scenes --out large --size 256 --objects 10 --format jpeg)";
 
 constexpr const char* kScenesOnly = "Scenes";
+constexpr const char* kStories = "stories";
 
 const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
   static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {
@@ -44,6 +47,7 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   data::SceneFolderOptions& scenes = options.scenes;
   std::vector<std::string> kinds = {"scenes"};
   for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
+  kinds.emplace_back(kStories);
   flags.add("what", options.what, "Dataset to generate: " + joined(kinds, ", ") + ".").one_of(kinds).required();
   flags.add("--out", options.out, "Folder to create. An existing folder must be empty.").takes("FOLDER").required();
   flags.add("--count", options.count, "Number of training images or lines.").between(0, data::kMostScenes);
@@ -119,11 +123,36 @@ std::string how_to_learn(const std::string& what, const std::string& out) {
   return with_word(command, "{out}", out);
 }
 
-void make_texts(const MakeDataOptions& options, data::TextKind kind, const Streams& streams) {
+void refuse_scene_flags(const MakeDataOptions& options) {
   const data::SceneFolderOptions untouched, &scenes = options.scenes;
   check(scenes.scene.size == untouched.scene.size && scenes.scene.objects == untouched.scene.objects &&
             scenes.scene.max_iou == untouched.scene.max_iou && scenes.format == untouched.format,
         "make-data: --size, --objects, --max-iou and --format are for scenes, not for {}", options.what);
+}
+
+void make_stories(const MakeDataOptions& options, const Streams& streams) {
+  refuse_scene_flags(options);
+  constexpr int kTasks = 4;
+  Making making(streams, "writing", kTasks * (options.count + 2 * options.unseen));
+  const std::int64_t bytes = data::write_stories(
+      options.out,
+      {.count = options.count, .unseen = options.unseen, .seed = options.seed, .on_progress = [&](std::int64_t done) {
+         making.done(done);
+       }});
+  making.finish();
+  streams.out << fmt::format(
+      "{}: for each of four tasks {} texts to learn from, {} to validate and {} to test with "
+      "({:.1f} MB)\n",
+      options.out, with_commas(options.count), with_commas(options.unseen), with_commas(options.unseen),
+      static_cast<double>(bytes) / 1e6);
+  const std::string command =
+      "  attend train --task classify --from bert --train {out}/pairs.train.tsv --valid {out}/pairs.valid.tsv --out "
+      "pairs\n";
+  streams.out << "To learn from them:\n" << called_as(streams.program, with_word(command, "{out}", options.out));
+}
+
+void make_texts(const MakeDataOptions& options, data::TextKind kind, const Streams& streams) {
+  refuse_scene_flags(options);
   Making making(streams, "writing", options.count + 2 * options.unseen);
   const std::int64_t bytes =
       data::write_texts(options.out, {.kind = kind,
@@ -145,6 +174,7 @@ void make_texts(const MakeDataOptions& options, data::TextKind kind, const Strea
 void run_make_data(const MakeDataOptions& options, const Streams& streams) {
   for (const auto& [name, kind] : text_kinds())
     if (name == options.what) return make_texts(options, kind, streams);
+  if (options.what == kStories) return make_stories(options, streams);
   make_scenes(options, streams);
 }
 
@@ -152,7 +182,7 @@ void add_make_data_command(Flags& program, const Streams& streams) {
   add_command<MakeDataOptions>(
       program, streams,
       {.name = "make-data",
-       .help = "Generate synthetic training data: scenes with captions, or text pairs.",
+       .help = "Generate synthetic training data: scenes with captions, text pairs, or labelled texts.",
        .examples = kMakeDataExamples,
        .notes =
            {"Scenes are discs, squares, triangles and digits in ten colours. Each image has boxes, outlines and five "
@@ -160,6 +190,8 @@ void add_make_data_command(Flags& program, const Streams& streams) {
             "captions_valid.json.",
             "Text pairs go to train.src and train.tgt, valid.src and valid.tgt, test.src and test.tgt, line by line. "
             "No line is in two sets. grammar and recall also write lines.txt and lines.valid.txt for language models.",
+            "stories has labelled texts in the formats of MNLI, CoLA, SQuAD and CoNLL-2003: pairs.train.tsv, "
+            "sentences.train.tsv, questions.train.json, tags.train.conll, and the same with valid and test.",
             "In recall, the last three letters of a line repeat the first three, --distance positions earlier. Train "
             "on it with attend train --lines --prompt-end =.",
             "The same seed gives the same files on any number of threads."}},

@@ -65,6 +65,7 @@ constexpr const char* kTrainExamples = R"(
   attend train --task masked-lm --text wiki.txt --text more.txt --valid-text valid.txt --out bert
   attend train --task classify --from bert --train train.tsv --valid dev.tsv --out sentiment --epochs 3
   attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
+  attend train --task classify --model bert --preset tiny --train train.tsv --valid dev.tsv --out small # from scratch
   attend train --task tag --from bert --train eng.train --valid eng.testa --out ner # CoNLL files
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
   attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100

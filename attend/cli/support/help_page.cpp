@@ -233,11 +233,12 @@ std::string standard_value(std::string_view flag) {
       {"JSON", {"--config", "--decoder-config"}},
       {"SIZE", {"--max-body", "--max-image", "--max-memory"}},
       {"NUMBERS", {"--attention-window", "--mean", "--std"}},
-      {"NAME", {"--access-log",   "--activation",  "--backend",     "--broken",    "--class",       "--crop",
-                "--decoder",      "--device",      "--dtype",       "--format",    "--freeze",      "--host",
-                "--label-column", "--label-names", "--metric",      "--norms",     "--pair-column", "--pooling",
-                "--positions",    "--preset",      "--prompt-name", "--recompute", "--schedule",    "--select",
-                "--task",         "--text-column", "--walk-class",  "--weights",   "--wire",        "--without"}}};
+      {"NAME", {"--cell",    "--access-log",   "--activation",  "--backend",     "--broken",    "--class",
+                "--crop",    "--decoder",      "--device",      "--dtype",       "--format",    "--freeze",
+                "--host",    "--label-column", "--label-names", "--metric",      "--norms",     "--pair-column",
+                "--pooling", "--positions",    "--preset",      "--prompt-name", "--recompute", "--schedule",
+                "--select",  "--task",         "--text-column", "--walk-class",  "--weights",   "--wire",
+                "--without"}}};
   for (const auto& [value, flags] : kValues)
     if (std::ranges::find(flags, flag) != flags.end()) return std::string(value);
   return "TEXT";

@@ -21,10 +21,10 @@ namespace {
 constexpr std::string_view kFiles[] = {"source",       "target",      "pairs",       "valid_source",
                                        "valid_target", "test_source", "test_target", "text",
                                        "valid_text",   "train",       "valid",       "test"};
-constexpr std::string_view kNeutral[] = {"task",        "out",         "device",        "threads",
-                                         "seed",        "minutes",     "format",        "header",
-                                         "text_column", "pair_column", "label_column",  "label_names",
-                                         "valid_share", "regression",  "source_column", "target_column"};
+constexpr std::string_view kNeutral[] = {"task",          "out",         "device",      "threads",     "seed",
+                                         "minutes",       "format",      "header",      "text_column", "pair_column",
+                                         "label_column",  "label_names", "valid_share", "regression",  "source_column",
+                                         "target_column", "images",      "train_names", "valid_names", "test_names"};
 
 bool in(const auto& names, std::string_view name) { return std::ranges::find(names, name) != std::end(names); }
 
@@ -52,6 +52,9 @@ bool is_recipe(const std::vector<std::string>& paths) {
 
 Json settings_of_data(const std::vector<std::string>& paths, const Json& given) {
   Json settings = train::settings_for(data::recognise({paths.begin(), paths.end()}));
+  // Plain text is for both kinds of language model.
+  if (given.value("task", std::string()) == "masked-lm" && settings["task"] == "language-model")
+    settings["task"] = "masked-lm";
   if (given.contains("task") && given["task"] != settings["task"])
     fail("train: {} is data for --task {}, not for --task {}; the flags of a task name its files", paths[0],
          settings["task"].get<std::string>(), given["task"].get<std::string>());

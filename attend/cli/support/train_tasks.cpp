@@ -89,11 +89,11 @@ bool is_fixed(std::string_view name) {
 std::string group_of(std::string_view field) {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kGroups = {
       {"Model",
-       {"from",       "model",          "preset",         "config",           "decoder",       "decoder_config",
-        "encoder",    "backbone",       "tokenizer",      "vocabulary_size",  "width",         "layers",
-        "heads",      "hidden",         "encoder_layers", "decoder_layers",   "queries",       "norms",
-        "patch_size", "self_attention", "dropout",        "attention_window", "global_tokens", "block",
-        "max_length", "drop_path",      "image_size",     "attention_stage"}},
+       {"from",           "model",      "cell",           "preset",         "config",           "decoder",
+        "decoder_config", "encoder",    "backbone",       "tokenizer",      "vocabulary_size",  "width",
+        "layers",         "heads",      "hidden",         "encoder_layers", "decoder_layers",   "queries",
+        "norms",          "patch_size", "self_attention", "dropout",        "attention_window", "global_tokens",
+        "block",          "max_length", "drop_path",      "image_size",     "attention_stage"}},
       {"Data", {"source",      "target",      "valid_source", "valid_target", "test_source", "test_target",
                 "text",        "valid_text",  "train",        "train_names",  "valid",       "valid_names",
                 "valid_share", "test",        "test_names",   "images",       "format",      "header",
@@ -268,11 +268,16 @@ void check_flags_fit(const TrainedTask& task, const Json& given, const Json& set
 }
 
 void check_needs(const TrainedTask& task, const Json& settings, std::string_view what) {
+  const auto given = [&](std::string_view key) {
+    const auto found = settings.find(std::string(key));
+    return found != settings.end() && !(found->is_string() && found->get<std::string>().empty());
+  };
   std::vector<std::string_view> missing;
   for (std::string_view key : task.needs) {
-    const auto found = settings.find(std::string(key));
-    const bool given = found != settings.end() && !(found->is_string() && found->get<std::string>().empty());
-    if (!given) missing.push_back(key);
+    // A share of the training data stands for validation files, and a table for both sides.
+    const bool stands =
+        (key.starts_with("valid") && given("valid_share")) || ((key == "source" || key == "target") && given("pairs"));
+    if (!given(key) && !stands) missing.push_back(key);
   }
   if (missing.empty()) return;
   std::vector<std::string_view> others;

@@ -173,7 +173,6 @@ TextFacts facts_of_lines(const std::vector<std::string_view>& lines) {
   std::vector<std::int64_t> characters, words;
   std::unordered_map<std::string_view, std::int64_t> counts;
   std::unordered_set<char32_t> letters;
-  std::int64_t all = 0, digits = 0;
   for (std::string_view line : lines) {
     facts.bytes += static_cast<std::int64_t>(line.size()) + 1;
     characters.push_back(static_cast<std::int64_t>(count_characters(line)));
@@ -188,8 +187,7 @@ TextFacts facts_of_lines(const std::vector<std::string_view>& lines) {
     for (std::size_t at = 0; (at = line.find_first_not_of(" \t", at)) != line.npos;) {
       const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
       const std::string_view word = line.substr(at, end - at);
-      ++counts[word], ++in_line, ++all;
-      digits += std::ranges::any_of(word, [](char c) { return c >= '0' && c <= '9'; }) ? 1 : 0;
+      ++counts[word], ++in_line;
       at = end;
     }
     words.push_back(in_line);
@@ -197,8 +195,11 @@ TextFacts facts_of_lines(const std::vector<std::string_view>& lines) {
   facts.characters = spread_of(std::move(characters)), facts.words = spread_of(std::move(words));
   facts.distinct_characters = static_cast<std::int64_t>(letters.size());
   facts.distinct_words = static_cast<std::int64_t>(counts.size());
-  facts.once = std::ranges::count_if(counts, [](const auto& one) { return one.second == 1; });
-  facts.digit_words = all ? static_cast<double>(digits) / static_cast<double>(all) : 0;
+  for (const auto& [word, count] : counts) {
+    const bool once = count == 1;
+    const bool digit = std::ranges::any_of(word, [](char c) { return c >= '0' && c <= '9'; });
+    facts.once += once ? 1 : 0, facts.digits += digit ? 1 : 0, facts.once_digits += once && digit ? 1 : 0;
+  }
   return facts;
 }
 

@@ -23,8 +23,9 @@ struct TextFacts {
   std::string name = {};     // the file or the column
   Spread characters, words;  // of a line
   std::int64_t distinct_characters = 0, distinct_words = 0;
-  std::int64_t once = 0;   // of the distinct words those that come once
-  double digit_words = 0;  // the share of the words that hold a digit
+  std::int64_t once = 0;         // of the distinct words those that come once
+  std::int64_t digits = 0;       // of the distinct words those with a digit,
+  std::int64_t once_digits = 0;  // and of these those that come once
   std::int64_t bytes = 0;
 };
 TextFacts facts_of_lines(const std::vector<std::string_view>& lines);
@@ -45,6 +46,7 @@ struct DataFacts {
   std::vector<TextFacts> texts = {};
   std::vector<std::pair<std::string, std::int64_t>> classes = {};  // with how many examples of each
   Spread image_width = {}, image_height = {};                      // in pixels
+  Spread boxes = {};                                               // in an image
   std::vector<Finding> findings = {};
   std::vector<Sample> samples = {};  // the first three, as they are understood
 };

@@ -110,7 +110,7 @@ void look_at_objects(DataFacts& facts, const FactsOptions& options) {
     if (facts.samples.size() < kSamples) facts.samples.push_back({set.name(i), said.empty() ? "no boxes" : said});
   }
   for (std::size_t i = 0; i < counts.size(); ++i) facts.classes.emplace_back(set.classes()[i], counts[i]);
-  const Spread spread = spread_of(boxes);
+  const Spread spread = facts.boxes = spread_of(boxes);
   facts.data.what +=
       fmt::format("; {} to {} boxes an image, {:.1f} on average", spread.least, spread.most, spread.mean);
   if (!set.left_out().empty()) facts.findings.push_back({set.left_out()});

@@ -17,12 +17,6 @@ std::uint64_t letters_hash(std::string_view text) {
   return hash;
 }
 
-TextSet set_of(std::uint64_t seed, std::string_view target) {
-  if (target.size() < kLeastUnseen) return TextSet::train;
-  const std::uint32_t share = random_word(seed, kSplit, letters_hash(target)) % kShares;
-  return share == 0 ? TextSet::valid : share == 1 ? TextSet::test : TextSet::train;
-}
-
 TextPair make_any(const TextMaker& maker, TextRandom& random) {
   switch (maker.kind) {
     case TextKind::dates:
@@ -42,6 +36,12 @@ TextPair make_any(const TextMaker& maker, TextRandom& random) {
 }
 
 }  // namespace
+
+TextSet set_of(std::uint64_t seed, std::string_view target) {
+  if (target.size() < kLeastUnseen) return TextSet::train;
+  const std::uint32_t share = random_word(seed, kSplit, letters_hash(target)) % kShares;
+  return share == 0 ? TextSet::valid : share == 1 ? TextSet::test : TextSet::train;
+}
 
 TextPair make_text(const TextMaker& maker, TextSet set, std::uint64_t line) {
   TextRandom random(maker.seed, static_cast<std::uint32_t>(maker.kind) * 4 + static_cast<std::uint32_t>(set), line);

@@ -67,4 +67,7 @@ struct TextMaker {
 };
 TextPair make_text(const TextMaker& maker, TextSet set, std::uint64_t line);
 
+// The one set that may hold a text, by its letters and the seed alone.
+TextSet set_of(std::uint64_t seed, std::string_view text);
+
 }  // namespace attend::data

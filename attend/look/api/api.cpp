@@ -72,6 +72,7 @@ Json Api::model() const {
                {"start", card.start},
                {"example", card.example},
                {"layers", anatomy.has_layers()},
+               {"scaled", anatomy.scaled()},
                {"attention", std::move(places)},
                {"limits", {{"text", options_.max_text}, {"tokens", card.max_tokens}}}});
   return json;

@@ -25,6 +25,10 @@ Ablation read_ablation(const Json& object, const AttentionPlace& otherwise) {
     check(positions->is_boolean(), "'positions' must be true or false");
     result.positions = positions->get<bool>();
   }
+  if (const Json* scaling = http::field(object, "scaling")) {
+    check(scaling->is_boolean(), "'scaling' must be true or false");
+    result.scaling = scaling->get<bool>();
+  }
   constexpr std::int64_t kWidest = 1 << 20;
   result.window = http::whole(object, "window", -1);
   check(result.window >= -1 && result.window <= kWidest, "'window' must be -1 to {}, not {}", kWidest, result.window);

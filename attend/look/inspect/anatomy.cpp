@@ -53,7 +53,9 @@ class Finder {
                                   .heads = config.heads,
                                   .label = config.label,
                                   .output = nn::joined_name(path, config.output_name),
-                                  .window = config.window});
+                                  .window = config.window,
+                                  .query = nn::joined_name(path, config.input_name),
+                                  .score = config.score});
   }
 
   Anatomy& anatomy_;
@@ -86,6 +88,7 @@ Anatomy anatomy_of(const models::Seq2Seq& model) {
   }
   models::Transformer shape(transformer->settings());
   anatomy.family = "transformer", anatomy.pre_norm = transformer->settings().pre_norm;
+  anatomy.relative = transformer->settings().positions == "relative";
   Finder(anatomy, "").walk(shape, "");
   // Images show one kind after another.
   std::stable_partition(anatomy.attention.begin(), anatomy.attention.end(),
@@ -94,7 +97,7 @@ Anatomy anatomy_of(const models::Seq2Seq& model) {
 }
 
 Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix) {
-  Anatomy anatomy{.family = "gpt2", .pre_norm = true};
+  Anatomy anatomy{.family = "gpt2", .pre_norm = true, .relative = config.positions == "relative"};
   models::GPT2 shape(config);
   Finder(anatomy, "decoder").walk(shape, prefix);
   return anatomy;

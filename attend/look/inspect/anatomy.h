@@ -3,6 +3,7 @@
 // to know, so that both work for every model. All of it comes from the model's own visit().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "attend/models/gpt2.h"
 #include "attend/models/image_model.h"
 #include "attend/models/seq2seq.h"
+#include "attend/nn/attention_score.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/activation.h"
 #include "attend/tensor/attention_window.h"
@@ -34,6 +36,9 @@ struct Anatomy {
     std::string output =
         {};  // its projection W_O: the name goes on with ".weight" and ".bias"; a recurrent network's: none
     AttentionWindow window = {};
+    std::string query =
+        {};  // the projection whose first outputs are the queries, up to "weight" and "bias"; may be none
+    nn::Score score = nn::Score::scaled_dot;
   };
   struct FeedForward {
     std::string stack;
@@ -48,9 +53,16 @@ struct Anatomy {
       {};  // "transformer", "gpt2", "bert", "vit", "rnn": whose lines of code compute it (source_lines.h)
   std::int64_t width = 0;
   bool pre_norm = false, input_major = false;  // input_major: weights are [in, out]
+  bool relative = false;                       // a bias by distance is added to the scores of self-attention
   Activation activation = Activation::relu;
 
   bool has_layers() const { return !feed_forward.empty(); }
+  // True if every attention divides its scores by the root of the head width, and its queries are known.
+  bool scaled() const {
+    return has_layers() && std::ranges::all_of(attention, [](const Attention& one) {
+             return one.score == nn::Score::scaled_dot && !one.query.empty();
+           });
+  }
   // Throw Error for what is not there.
   const Attention& at(const AttentionPlace& place, std::int64_t head = 0) const;
   const FeedForward& feed_forward_of(const std::string& stack, std::int64_t layer) const;

@@ -40,6 +40,7 @@ struct Ablation {
   std::vector<Layer> layers = {};
   std::vector<std::int64_t> masked = {};  // source tokens, from 0
   bool positions = true;                  // of the source
+  bool scaling = true;                    // scores are divided by the root of the head width
   std::int64_t window = -1;               // self-attention sees so many other tokens at most; -1: all the model lets it
 };
 

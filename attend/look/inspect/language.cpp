@@ -10,7 +10,6 @@
 #include "attend/look/inspect/kept_tokens.h"
 #include "attend/look/inspect/layer_probe.h"
 #include "attend/look/inspect/weights.h"
-#include "attend/nn/causal_decoder.h"
 #include "attend/nn/sequences.h"
 #include "attend/tasks/token_strings.h"
 #include "attend/view/collector.h"
@@ -22,19 +21,31 @@ namespace {
 const std::string kPositions = fmt::format("{}.wpe.weight", models::kGPT2Prefix);
 constexpr std::int64_t kMostTokens = 64;  // written at once
 
+// GPT-2's layers; a recurrent network has no attention.
+Anatomy anatomy_in(const models::LanguageModel& model) {
+  const Json config = model.config();
+  if (config["model_type"] == "gpt2") return anatomy_of(models::gpt2_config(config, "gpt2"), models::kGPT2Prefix);
+  return {.family = "rnn", .width = model.facts().width};
+}
+
+bool has_position_table(const models::LanguageModel& model) {
+  const Json config = model.config();
+  return config["model_type"] == "gpt2" && models::gpt2_config(config, "gpt2").positions == "learned";
+}
+
 }  // namespace
 
 LanguageInspector::LanguageInspector(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : generator_(folder, backend, dtype), backend_(backend) {
-  const models::GPT2Config& config = generator_.model().body().config();
+  const models::LanguageModel::Facts config = generator_.model().facts();
   end_ = static_cast<std::int32_t>(config.end);
-  anatomy_ = anatomy_of(config, models::kGPT2Prefix);
+  anatomy_ = anatomy_in(generator_.model());
   card_ = {.kind = "language-model",
            .config = generator_.model().config(),
            .vocabulary = config.vocabulary,
            .parameters = generator_.parameters().count(),
            .max_tokens = config.max_length - 1,
-           .positions = "learned",
+           .positions = has_position_table(generator_.model()) ? "learned" : "",
            .example = config.vocabulary < 512 ? "The king is" : "The animal did not cross the street because"};
 }
 
@@ -68,10 +79,11 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
   const std::size_t count = result.source_ids.size();
   const std::vector<std::size_t> kept = kept_tokens(count, options.ablation.masked);
   WeightEdits edits(generator_.parameters(), options.ablation, anatomy_);
-  if (kept.size() < count || !options.ablation.positions) {
+  if (anatomy_.has_layers() && (kept.size() < count || !options.ablation.positions)) {
+    check(!card_.positions.empty(), "this model has no table of positions, so tokens cannot be taken away or moved");
     // The tokens that are left stand where they stood, or all at place 0.
     std::vector<std::int64_t> rows;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(generator_.model().body().config().max_length); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(generator_.model().facts().max_length); ++i) {
       const std::size_t place = i < kept.size() ? kept[i] : i - kept.size() + count;
       rows.push_back(options.ablation.positions ? static_cast<std::int64_t>(place) : 0);
       if (place > static_cast<std::size_t>(card_.max_tokens)) rows.back() = card_.max_tokens;
@@ -92,7 +104,7 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
   view::Collector collector;
   Pass pass(backend_, {.probe = &collector, .attention_window = options.ablation.window});
   prompt.insert(prompt.end(), result.target_ids.begin(), result.target_ids.end());
-  generator_.model().body().states(nn::Sequences{nn::row_of(backend_, prompt)}.in(pass));
+  generator_.model().states(nn::Sequences{nn::row_of(backend_, prompt)}.in(pass));
   std::vector<std::size_t> places = kept;
   for (std::size_t i = count; i < all.size(); ++i) places.push_back(i);
   for (const Anatomy::Attention& attention : anatomy_.attention)
@@ -107,7 +119,7 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
 
 void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const InspectOptions& options,
                               Inspection& result) const {
-  const models::GPT2Config& config = generator_.model().body().config();
+  const models::LanguageModel::Facts config = generator_.model().facts();
   const std::vector<std::int32_t> forced = options.prefix.value_or(std::vector<std::int32_t>{});
   const std::int64_t room = config.max_length - static_cast<std::int64_t>(result.source_ids.size());
   const auto asked = std::max(options.tokens, static_cast<std::int64_t>(forced.size()));
@@ -118,8 +130,8 @@ void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const Ins
   for (const std::int32_t id : forced) check(id >= 0 && id < known, "there is no token {}", id);
 
   Pass pass(backend_, {.attention_window = options.ablation.window});
-  nn::CausalDecoder decoder(generator_.model().body(), pass, nn::row_of(backend_, prompt), 1);
-  nn::StepModel& model = decoder;
+  const auto decoder = generator_.model().start(pass, nn::row_of(backend_, prompt), 1, 0);
+  nn::StepModel& model = *decoder;
   double sum = 0;
   result.finished = false;
   for (std::int32_t newest = prompt.back();
@@ -151,11 +163,11 @@ std::vector<std::int32_t> LanguageInspector::whole(const TraceRequest& request) 
 }
 
 view::Trace LanguageInspector::trace(const TraceRequest& request) {
+  check(anatomy_.has_layers(), "only a Transformer can be walked through step by step");
   const std::vector<std::int32_t> ids = whole(request);
   const std::vector<std::string> tokens = labels(ids);
-  return trace_layer(anatomy_, request, {tokens, tokens, true}, backend_, [&](Pass& pass) {
-    generator_.model().body().states(nn::Sequences{nn::row_of(backend_, ids)}.in(pass));
-  });
+  return trace_layer(anatomy_, request, {tokens, tokens, true}, backend_,
+                     [&](Pass& pass) { generator_.model().states(nn::Sequences{nn::row_of(backend_, ids)}.in(pass)); });
 }
 
 Output LanguageInspector::output(const TraceRequest& request) {
@@ -164,8 +176,8 @@ Output LanguageInspector::output(const TraceRequest& request) {
         request.token);
   ids.resize(static_cast<std::size_t>(request.token) + 1);
   Pass pass(backend_);
-  nn::CausalDecoder decoder(generator_.model().body(), pass, nn::row_of(backend_, ids), 1);
-  nn::StepModel& model = decoder;
+  const auto decoder = generator_.model().start(pass, nn::row_of(backend_, ids), 1, 0);
+  nn::StepModel& model = *decoder;
   const nn::StepModel::Scores scores = model.step(std::span(&ids.back(), 1));
   const std::int64_t known = generator_.tokenizer().id_limit();
   return output_of(scores.logits,
@@ -173,10 +185,11 @@ Output LanguageInspector::output(const TraceRequest& request) {
                     .log_sum = scores.log_sums[0],
                     .allowed = [&](std::int32_t id) { return id < known; },
                     .name = [&](std::int32_t id) { return name_of_token(id); }},
-                   "gpt2 logits");
+                   anatomy_.has_layers() ? "gpt2 logits" : "text rnn logits");
 }
 
 PositionTable LanguageInspector::positions(std::int64_t rows) const {
+  if (card_.positions.empty()) return {};
   PositionTable table{static_cast<std::size_t>(anatomy_.width)};
   table.values = generator_.parameters().read(find_entry(generator_.parameters(), kPositions));
   const std::size_t size = static_cast<std::size_t>(rows) * table.width;

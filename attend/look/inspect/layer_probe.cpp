@@ -53,6 +53,10 @@ namespace {
 Trace start_trace(const Anatomy& anatomy, const TraceRequest& request, const TracedTokens& tokens) {
   check(anatomy.has_layers(), "only a Transformer can be walked through step by step");
   const Anatomy::Attention& attention = anatomy.at(request.place, request.head);
+  check(attention.score == nn::Score::scaled_dot || attention.score == nn::Score::dot,
+        "the steps are those of the dot product; the score of this model is {}", nn::name_of(attention.score));
+  check(!anatomy.relative || request.place.kind == "cross",
+        "the steps do not show the bias that relative positions add to the scores");
   Trace trace{.queries = tokens.queries, .keys = tokens.keys};
   check(request.token >= 0 && request.token < static_cast<std::int64_t>(trace.queries.size()), "there is no token {}",
         request.token);
@@ -76,7 +80,7 @@ std::vector<float> cut(const Tensor& x, std::size_t first, std::size_t rows, std
 struct HeadNumbers {
   std::vector<float> q, k, v, scores, scaled, masked, weights, sum;
 
-  HeadNumbers(const LayerParts& parts, const Trace& trace, bool causal) {
+  HeadNumbers(const LayerParts& parts, const Trace& trace, bool causal, bool divided) {
     const std::size_t t = trace.token, size = trace.head_width, begin = trace.head * size, keys = trace.keys.size();
     q = cut(parts.q, t, 1, begin, size), k = cut(parts.k, 0, keys, begin, size);
     v = cut(parts.v, 0, keys, begin, size);
@@ -86,7 +90,7 @@ struct HeadNumbers {
       double dot = 0;
       for (std::size_t i = 0; i < size; ++i) dot += static_cast<double>(q[i]) * static_cast<double>(k[s * size + i]);
       scores[s] = static_cast<float>(dot);
-      scaled[s] = static_cast<float>(dot / std::sqrt(static_cast<double>(size)));
+      scaled[s] = static_cast<float>(divided ? dot / std::sqrt(static_cast<double>(size)) : dot);
       masked[s] = causal && s > t ? -std::numeric_limits<float>::infinity() : scaled[s];
       most = std::max(most, static_cast<double>(masked[s]));
     }
@@ -106,7 +110,8 @@ class Writer {
   void attention(const LayerParts& parts, bool causal) {
     const std::size_t t = trace_.token, size = trace_.head_width, width = trace_.width;
     const bool cross = place_.kind == "cross", pre_norm = anatomy_.pre_norm;
-    const HeadNumbers head(parts, trace_, causal);
+    const bool divided = anatomy_.at(place_).score == nn::Score::scaled_dot;
+    const HeadNumbers head(parts, trace_, causal, divided);
     vector("x", "xₜ", x_line(), "The token's vector as it enters this sublayer: the residual stream.",
            cut(parts.stream, t, 1, 0, width));
     if (pre_norm)
@@ -122,8 +127,10 @@ class Writer {
     matrix("v", fmt::format("V = W_V {} + b_V", from), input, "What every token gives when it is looked at.", head.v,
            size);
     matrix("scores", "sⱼ = q · kⱼ", "scores", "How well the question fits each key.", head.scores, 1);
-    matrix("scaled", fmt::format("sⱼ / √d,  d = {}", size), "scaled",
-           "Divided by the root of the head's width, so that softmax does not saturate.", head.scaled, 1);
+    matrix("scaled", divided ? fmt::format("sⱼ / √d,  d = {}", size) : "sⱼ", "scaled",
+           divided ? "Divided by the root of the head's width, so that softmax does not saturate."
+                   : "This model was trained without the division by √d.",
+           head.scaled, 1);
     matrix("masked", causal ? "sⱼ = −∞ for j > t" : "nothing is hidden here", "masked",
            causal ? "A token must not see what comes after it." : "Every token may look at every other.", head.masked,
            1);

@@ -7,6 +7,7 @@
 #include "attend/look/inspect/language.h"
 #include "attend/look/inspect/translation.h"
 #include "attend/models/sagan.h"
+#include "attend/models/text_rnn.h"
 
 namespace attend::look {
 
@@ -26,6 +27,10 @@ OpenedModel open_language(const std::filesystem::path& folder, Backend& backend,
 }
 Anatomy language_anatomy(const Json& config, const std::string& what) {
   return anatomy_of(models::gpt2_config(config, what), "");
+}
+
+Anatomy rnn_anatomy(const Json& config, const std::string& what) {
+  return {.family = "rnn", .width = models::text_rnn_config(config, what).width};
 }
 
 OpenedModel open_translation(const std::filesystem::path& folder, Backend& backend, DType dtype) {
@@ -67,6 +72,7 @@ struct FamilyLook {
 };
 constexpr catalogue::FamilyTable<FamilyLook> kFamilyLooks({{Family::bert, open_encoder, encoder_anatomy},
                                                            {Family::gpt2, open_language, language_anatomy},
+                                                           {Family::text_rnn, open_language, rnn_anatomy},
                                                            {Family::marian, open_translation, translation_anatomy},
                                                            {Family::seq2seq, open_translation, translation_anatomy},
                                                            {Family::images, open_images, image_anatomy},

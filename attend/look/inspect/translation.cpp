@@ -57,7 +57,9 @@ TranslationInspector::TranslationInspector(std::unique_ptr<tasks::LoadedTranslat
            .start = std::string(loaded_->tokenizer.id_to_token(start_).value_or(tasks::kStartToken)),
            .example = "I am a student of music."};
   if (const auto* transformer = dynamic_cast<const models::Transformer*>(loaded_->model.get()))
-    card_.positions = transformer->settings().positions;
+    if (const std::string& positions = transformer->settings().positions;
+        models::in_embeddings(models::positions_named(positions, "positions")))
+      card_.positions = positions;
 }
 
 std::vector<std::int32_t> TranslationInspector::encode(const std::string& text) const {
@@ -270,13 +272,15 @@ PositionTable TranslationInspector::positions(std::int64_t rows) const {
   if (!model) return {};
   const models::TransformerConfig& config = model->settings();
   rows = std::min(rows, config.max_length);
-  PositionTable table{static_cast<std::size_t>(config.width)};
+  if (!models::in_embeddings(models::positions_named(config.positions, "positions"))) return {};
+  const std::int64_t columns = config.combination.columns(config.width);
+  PositionTable table{static_cast<std::size_t>(columns)};
   if (config.positions == "learned") {
     table.values = loaded_->parameters.read(find_entry(loaded_->parameters, "positions"));
     table.values.resize(static_cast<std::size_t>(rows) * table.width);
   } else {
     const auto order = config.positions == "sinusoidal" ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves;
-    table.values = download(nn::sinusoidal_positions(backend_, rows, config.width, DType::f32, order));
+    table.values = download(nn::sinusoidal_positions(backend_, rows, columns, DType::f32, order));
   }
   return table;
 }

@@ -27,6 +27,8 @@ class WeightEdits {
   // Keeps what was there and returns it for editing.
   std::vector<float> take(const nn::Parameters::Entry& entry);
   void scale_head(const Anatomy& anatomy, const Ablation::Head& head);
+  // Queries times the root of the head width, which undoes the division of the scores by it.
+  void unscale(const Anatomy& anatomy, const Anatomy::Attention& attention);
   void clear(const std::string& name);
   void restore();
 
@@ -34,6 +36,7 @@ class WeightEdits {
   std::vector<std::pair<const nn::Parameters::Entry*, std::vector<float>>> before_;
 };
 
+bool has_entry(const nn::Parameters& parameters, const std::string& name);
 // The parameter of this name. Throws Error.
 const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name);
 

@@ -16,6 +16,7 @@ export function ablation() {
   if (state.layers) result.layers = list(state.layers).map(item => ({ stack: item.split(" ")[0], layer: Number(item.split(" ")[1]) }));
   if (state.masked) result.masked = list(state.masked).map(Number);
   if (!state.order) result.positions = false;
+  if (!state.scaling) result.scaling = false;
   if (state.window >= 0) result.window = state.window;
   return result;
 }
@@ -62,7 +63,8 @@ export async function ablateView(plain) {
       h("button", { class: list(state.masked).includes(String(i)) ? "off" : "", onclick: () => set({ masked: toggled(state.masked, String(i)) }) }, shown(piece)))),
     h("div", { class: "controls", style: "margin:14px 0 14px" },
       model.positions ? h("button", { class: state.order ? "" : "on", onclick: () => set({ order: state.order ? 0 : 1 }) }, state.order ? "positions on" : "positions off") : null,
-      any ? h("button", { onclick: () => set({ heads: "", layers: "", masked: "", order: 1 }) }, "everything back") : null),
+      model.scaled ? h("button", { id: "scaling", class: state.scaling ? "" : "on", title: "scores divided by the root of the head width", onclick: () => set({ scaling: state.scaling ? 0 : 1 }) }, state.scaling ? "1/√d on" : "1/√d off") : null,
+      any ? h("button", { onclick: () => set({ heads: "", layers: "", masked: "", order: 1, scaling: 1 }) }, "everything back") : null),
     model.layers ? switches() : null),
     h("div", {},
       card("as it is", "original", plain),

@@ -34,7 +34,7 @@ const defaults = {
   image: exported ? exported.image || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
-  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", off: "", order: 1, at: -1, example: 0, threshold: 50, heat: 75, temperature: 1, topk: 0, source: "", tour: 0, course: 0,
+  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", off: "", order: 1, scaling: 1, at: -1, example: 0, threshold: 50, heat: 75, temperature: 1, topk: 0, source: "", tour: 0, course: 0,
   worked: "slide", q: "", k: "", v: "", score: "dot", scaled: 1, causal: 0,  // numbers that a person types
   window: -1,  // how many other tokens each may see; -1: as the model has it
 };

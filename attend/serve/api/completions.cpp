@@ -125,7 +125,7 @@ std::size_t written_size(const Settings& settings, const GenerationQueue& queue)
   constexpr std::size_t kToken = 64, kScore = 256, kLikely = 192;
   std::size_t token = kToken;
   if (request.logprobs >= 0) token += kScore + kLikely * static_cast<std::size_t>(request.logprobs);
-  const std::int64_t longest = queue.generator().model().body().config().max_length;
+  const std::int64_t longest = queue.generator().model().facts().max_length;
   std::size_t copies = 0;  // of prompts: as tokens, and where they are told again
   for (const std::string& prompt : settings.prompts)
     copies += 4 * std::min(prompt.size(), static_cast<std::size_t>(longest)) + (settings.echo ? 3 * prompt.size() : 0);

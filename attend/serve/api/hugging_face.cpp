@@ -241,7 +241,7 @@ Json generate(const Call& call) {
   if (const Json* stop = http::field(p, "stop")) request.stops = texts_of(*stop, "stop");
   check(request.samples >= 1 && request.samples <= 128, "'num_return_sequences' must be 1 to 128, not {}",
         request.samples);
-  const std::int64_t longest = call.model.generation->generator().model().body().config().max_length;
+  const std::int64_t longest = call.model.generation->generator().model().facts().max_length;
   constexpr std::int64_t kToken = 64;  // bytes, at most, as text, as JSON, and on its way
   charge(*call.work.exchange, static_cast<std::size_t>(request.samples) *
                                   (static_cast<std::size_t>(longest * kToken) + 3 * request.prompt.size()));

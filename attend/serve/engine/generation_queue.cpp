@@ -61,8 +61,8 @@ GenerationQueue::~GenerationQueue() {
 
 void GenerationQueue::make_batch() {
   rows_.reset();
-  const std::int64_t room = generator_->model().body().config().max_length;
-  batch_ = std::make_unique<nn::CausalBatch>(generator_->model().body(), generator_->backend(), options_.rows, room);
+  const std::int64_t room = generator_->model().facts().max_length;
+  batch_ = generator_->model().batch(generator_->backend(), options_.rows, room);
   batch_->suppress(suppressed_);
   decode::TextRows::Options options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)};
   if (!generator_->backend().on_host()) {
@@ -81,7 +81,7 @@ void GenerationQueue::warm_up() {
   constexpr std::int64_t kPrompt = 8;
   constexpr int kSteps = 6;
   const auto rows = static_cast<std::size_t>(batch_->rows());
-  const std::int64_t room = generator_->model().body().config().max_length;
+  const std::int64_t room = generator_->model().facts().max_length;
   if (room < kPrompt + 2 * kSteps) return;
   const std::vector<std::int32_t> prompt(static_cast<std::size_t>(kPrompt), 0);
   std::vector<nn::BatchModel::Prompt> prompts;
@@ -109,7 +109,7 @@ std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationR
   check(request.max_tokens >= 1, "generate: max_tokens must be at least 1, not {}", request.max_tokens);
   check(request.samples >= 1 && request.samples <= 128, "generate: 1 to 128 samples, not {}", request.samples);
   check(request.logprobs <= 20, "generate: at most 20 logprobs, not {}", request.logprobs);
-  const models::GPT2Config& config = generator_->model().body().config();
+  const models::LanguageModel::Facts config = generator_->model().facts();
   const std::vector<std::int32_t> prompt = generator_->read_prompt(request.prompt);
   const auto job = std::make_shared<Job>();
   job->request = request, job->listener = std::move(listener);

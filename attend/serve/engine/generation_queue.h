@@ -17,7 +17,7 @@
 
 #include "attend/decode/sample.h"
 #include "attend/decode/text_rows.h"
-#include "attend/nn/causal_batch.h"
+#include "attend/nn/batch_model.h"
 #include "attend/serve/engine/engine.h"
 #include "attend/serve/engine/metrics.h"
 #include "attend/tasks/generator.h"
@@ -114,7 +114,7 @@ class GenerationQueue : public Hosted {
   Options options_;
   std::int64_t vocabulary_ = 0, allowed_ = 0;  // tokens; those that are not suppressed
   std::vector<std::int32_t> suppressed_;
-  std::unique_ptr<nn::CausalBatch> batch_;
+  std::unique_ptr<nn::BatchModel> batch_;
   std::unique_ptr<decode::TextRows> rows_;
   decode::TextRows::Times counted_;  // of rows_, and already in the metrics
   std::vector<std::weak_ptr<Job>> running_;

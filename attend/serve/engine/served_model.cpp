@@ -48,11 +48,10 @@ std::int64_t tokens_of(const tasks::EncoderText& text) { return static_cast<std:
 
 // Rows of a batch of texts keep their caches for as long as the server runs.
 // A GPU's memory is for this: there are as many as were asked for, or none.
-std::int64_t rows_for(const Backend& backend, const models::GPT2Config& config, std::int64_t most) {
+std::int64_t rows_for(const Backend& backend, const models::LanguageModel::Facts& model, std::int64_t most) {
   if (!backend.on_host()) return most;
   constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
-  const std::int64_t row = config.max_length * config.layers * config.width * 2 * 4;
-  return std::clamp<std::int64_t>(kMostBytes / std::max<std::int64_t>(row, 1), 1, most);
+  return std::clamp<std::int64_t>(kMostBytes / std::max<std::int64_t>(model.row_bytes, 1), 1, most);
 }
 
 constexpr std::int64_t kImagesAtOnce = 8;
@@ -158,7 +157,7 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
     case catalogue::Task::generate: {
       auto loaded = std::make_shared<const tasks::Generator>(folder_, *backend_, options_.format);
       tokenizer_ = &loaded->tokenizer();
-      const std::int64_t rows = rows_for(*backend_, loaded->model().body().config(), options_.max_rows);
+      const std::int64_t rows = rows_for(*backend_, loaded->model().facts(), options_.max_rows);
       generation = std::make_shared<GenerationQueue>(
           engine, metrics, std::shared_ptr<const tasks::Generator>(loaded.get(), [backend, loaded](auto*) {}),
           GenerationQueue::Options{.rows = rows});

@@ -27,6 +27,12 @@ std::vector<std::string_view> cut(std::string_view lines) {
   return pieces;
 }
 
+// GPT-2's words are letters, numbers or neither; a space may be in front.
+bool is_number(std::string_view word) {
+  std::size_t at = word.size() > 1 && word.front() == ' ' ? 1 : 0;
+  return has_property(next_character(word, at), Property::number);
+}
+
 }  // namespace
 
 WordTable::WordTable() : slots_(std::size_t{1} << 14) {}
@@ -108,7 +114,8 @@ void WordCounter::add_piece(std::string_view lines, Counts& counts) const {
     }
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t end = words.end_of_word(line, at);
-      counts.words.add(line.substr(at, end - at), 1);
+      const std::string_view word = line.substr(at, end - at);
+      if (!options_.single_digits || !is_number(word)) counts.words.add(word, 1);
       at = end;
     }
   }

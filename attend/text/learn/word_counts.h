@@ -39,6 +39,9 @@ class WordTable {
 struct WordCountOptions {
   bool add_prefix_space = false;  // a line gets a space in front, so that its first word is like the others
   bool line_ends = false;         // lines keep their line feed
+  // Words of digits are not counted, so that no token joins two digits: a model that copies, reverses or spells out
+  // numbers sees each digit.
+  bool single_digits = false;
   // Adds the words of a line to the table; without it they are GPT-2's. Several threads call it.
   std::function<void(std::string_view line, WordTable& words)> cut = {};
 };

@@ -45,8 +45,10 @@ template <std::derived_from<RunSettings> Recipe>
 Json to_json(const Recipe& recipe) {
   Json json = write_fields(recipe);
   if constexpr (requires { recipe.unused(); }) leave_out(recipe.unused(), json);
+  if constexpr (requires { recipe.leave_out_of(json); }) recipe.leave_out_of(json);
   if constexpr (requires { recipe.window.leave_out_of(json); }) recipe.window.leave_out_of(json);
   if constexpr (requires { recipe.held_out.leave_out_of(json); }) recipe.held_out.leave_out_of(json);
+  if constexpr (requires { recipe.leave_out_of(json); }) recipe.leave_out_of(json);
   return json;
 }
 

@@ -80,10 +80,12 @@ void learn_tokenizer(const LearnedTokenizer& wanted, const fs::path& folder, con
                               .threads = wanted.threads,
                               .on_progress = on_progress});
     for (const std::string& text : wanted.texts) trainer.add_file(text);
+    trainer.add_text(wanted.lines);
     write_file(folder / "tokenizer.json", roberta_tokenizer(trainer.train()));
   } else {
     text::WordPieceTrainer trainer({.vocabulary_size = size, .threads = wanted.threads, .on_progress = on_progress});
     for (const std::string& text : wanted.texts) trainer.add_file(text);
+    trainer.add_text(wanted.lines);
     write_file(folder / "tokenizer.json", trainer.train());
     config["do_lower_case"] = true;
   }

@@ -28,7 +28,8 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
 // A new tokenizer.json, with tokenizer_config.json, for the family: WordPiece, or byte-level BPE for RoBERTa.
 struct LearnedTokenizer {
   models::BertFamily family = models::BertFamily::bert;
-  std::vector<std::string> texts;
+  std::vector<std::string> texts = {};  // files
+  std::string lines = {};               // more text
   std::int64_t vocabulary_size = 8192;
   std::int64_t max_length = 512;
   int threads = 0;

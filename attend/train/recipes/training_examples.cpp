@@ -8,7 +8,6 @@
 #include "attend/base/ranking.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/decode/beam_search.h"
-#include "attend/nn/causal_decoder.h"
 #include "attend/nn/sequences.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/embedding.h"
@@ -103,24 +102,24 @@ train::Example masked_example(const models::MaskedLanguageModel& model, const te
           .attention = attention_in(collector)};
 }
 
-train::Example text_example(const models::GPT2LanguageModel& model, const text::Tokenizer& tokenizer, Backend& backend,
+train::Example text_example(const models::LanguageModel& model, const text::Tokenizer& tokenizer, Backend& backend,
                             const std::vector<std::int32_t>& ids) {
   view::Collector collector;
   {
     Pass pass(backend, {.probe = &collector});
-    model.body().states(nn::Sequences{nn::row_of(backend, ids)}.in(pass));
+    model.states(nn::Sequences{nn::row_of(backend, ids)}.in(pass));
   }
   const std::vector<std::string> tokens = valid(tasks::token_strings(tokenizer, ids));
   const std::size_t half = std::max<std::size_t>(1, ids.size() / 2);
   Pass pass(backend);
   const std::span<const std::int32_t> prompt = std::span(ids).first(half);
-  nn::CausalDecoder decoder(model.body(), pass, nn::row_of(backend, prompt), 1);
-  const models::GPT2Config& config = model.body().config();
+  const auto decoder = model.start(pass, nn::row_of(backend, prompt), 1, 0);
+  const models::LanguageModel::Facts config = model.facts();
   const std::int64_t longest = std::min<std::int64_t>(24, config.max_length - static_cast<std::int64_t>(half));
-  const decode::Hypothesis greedy = decode::beam_search(decoder, {.beams = 1,
-                                                                  .start = prompt.back(),
-                                                                  .end = static_cast<std::int32_t>(config.end),
-                                                                  .max_lengths = {longest}})[0][0];
+  const decode::Hypothesis greedy = decode::beam_search(*decoder, {.beams = 1,
+                                                                   .start = prompt.back(),
+                                                                   .end = static_cast<std::int32_t>(config.end),
+                                                                   .max_lengths = {longest}})[0][0];
   const auto middle = tokens.begin() + static_cast<std::ptrdiff_t>(half);
   return {.read = {tokens.begin(), middle},
           .written = {middle, tokens.end()},

@@ -7,8 +7,8 @@
 
 #include "attend/image/preprocessor.h"
 #include "attend/models/bert_heads.h"
-#include "attend/models/gpt2.h"
 #include "attend/models/image_model.h"
+#include "attend/models/language_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/text/tokenizer.h"
 #include "attend/train/loop/example.h"
@@ -44,7 +44,7 @@ train::Example masked_example(const models::MaskedLanguageModel& model, const te
 std::string token_name(const text::Tokenizer& tokenizer, std::int32_t id);
 
 // A text with the attention in it, and how the model goes on from its first half.
-train::Example text_example(const models::GPT2LanguageModel& model, const text::Tokenizer& tokenizer, Backend& backend,
+train::Example text_example(const models::LanguageModel& model, const text::Tokenizer& tokenizer, Backend& backend,
                             const std::vector<std::int32_t>& ids);
 
 // An image with the attention over it, its likeliest labels, and the right one.

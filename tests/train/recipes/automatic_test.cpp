@@ -11,6 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/data/synthetic/scenes_folder.h"
 #include "attend/train/recipes/automatic/plan.h"
 #include "attend/train/recipes/held_out.h"
 #include "tests/cli/run_attend.h"
@@ -60,6 +61,51 @@ TEST(AutomaticPlan, TokensByTheWords) {
   EXPECT_EQ(number(many, "vocabulary_size"), 8000);
 }
 
+TEST(AutomaticPlan, NumbersDoNotMakeTheWordsOpen) {
+  data::DataFacts facts = pairs_of(4000, 2000, 1500);
+  const Budget budget;
+  EXPECT_EQ(train::plan_translation({facts, budget, Machine{}}).settings["single_digits"], Json(false));
+  for (data::TextFacts& side : facts.texts) side.digits = 1900, side.once_digits = 1500;
+  const Plan numbers = train::plan_translation({facts, budget, Machine{}});
+  EXPECT_EQ(numbers.settings["single_digits"], Json(true));
+  EXPECT_GE(number(numbers, "vocabulary_size"), 260 + 4 * 200);  // each of the 100 words of a side is a token
+}
+
+TEST(AutomaticPlan, TokensOfALanguageModelByItsText) {
+  const auto vocabulary = [](std::int64_t bytes) {
+    data::DataFacts facts = pairs_of(1000, 500, 100);
+    facts.texts[0].bytes = bytes;
+    return number(train::plan_language({facts, Budget{}, Machine{}}), "vocabulary_size");
+  };
+  EXPECT_EQ(vocabulary(50'000), 0);  // bytes
+  EXPECT_EQ(vocabulary(1'000'000), 512);
+  EXPECT_LT(vocabulary(1'000'000), vocabulary(20'000'000));
+}
+
+TEST(AutomaticPlan, DetectorsStartFromABundledOneThatHasEnoughQueries) {
+  data::DataFacts facts;
+  facts.data.kind = data::DataKind::objects, facts.examples = 170, facts.noun = "images";
+  facts.image_width = facts.image_height = {.count = 170, .least = 96, .median = 200, .most95 = 300, .most = 300};
+  facts.boxes = {.count = 170, .least = 1, .median = 2, .most95 = 6, .most = 8, .mean = 2.5};
+  const Machine machine{.bundled = {"detr-scenes"}};
+  const Plan tuned = train::plan_detection({facts, Budget{}, machine});
+  EXPECT_EQ(tuned.settings["from"], Json("detr-scenes"));
+  facts.boxes.most = 40;
+  const Plan crowded = train::plan_detection({facts, Budget{}, machine});
+  EXPECT_FALSE(crowded.settings.contains("from"));
+  EXPECT_GE(number(crowded, "queries"), 40);
+}
+
+TEST(AutomaticPlan, MaskedWordsOfAnotherScriptStartFromScratch) {
+  data::DataFacts facts = pairs_of(1000, 500, 100);
+  const Machine machine{.bundled = {"bert"}};
+  EXPECT_EQ(train::plan_masked({facts, Budget{}, machine}).settings["from"], Json("bert"));
+  facts.texts[0].bytes *= 2;  // two bytes a character
+  const Plan other = train::plan_masked({facts, Budget{}, machine});
+  EXPECT_FALSE(other.settings.contains("from"));
+  EXPECT_GE(number(other, "vocabulary_size"), 1000);
+}
+
 TEST(AutomaticPlan, StepsStayWithinTheBudget) {
   for (const double seconds : {20.0, 60.0, 600.0, 3600.0})
     for (const Timing timing : {Timing{0.01, 0.1}, Timing{0.5, 3}, Timing{4, 60}}) {
@@ -83,11 +129,29 @@ TEST(AutomaticPlan, FewImagesStartFromABundledModel) {
   facts.image_width =
       facts.image_height = {.count = 180, .least = 96, .median = 96, .most95 = 96, .most = 96, .mean = 96};
   const Budget budget;
-  const Plan tuned = train::plan_images({facts, budget, Machine{.bundled = {"vit-cifar10"}}});
+  const Machine probed{.probed = {{.model = "vit-cifar10", .accuracy = 0.8, .pixels = {{"mean", "0.5,0.5,0.5"}}},
+                                  {.model = "other", .accuracy = 0.5}}};
+  const Plan tuned = train::plan_images({facts, budget, probed});
   EXPECT_EQ(tuned.settings["from"], Json("vit-cifar10"));
-  EXPECT_NE(tuned.table[0].why.find("beats training from scratch"), std::string::npos);
+  EXPECT_EQ(tuned.settings["mean"], Json("0.5,0.5,0.5"));  // as the model was trained
+  EXPECT_EQ(number(tuned, "image_size"), 48);
+  EXPECT_NE(tuned.table[0].why.find("80 % of held-out images (other: 50 %)"), std::string::npos) << tuned.table[0].why;
   EXPECT_FALSE(train::plan_images({facts, budget, Machine{}}).settings.contains("from"));
   EXPECT_THROW(train::plan_texts({pairs_of(100, 10, 0), budget, Machine{}}), Error);  // nothing to start from
+}
+
+TEST(AutomaticProbe, TellsFeaturesApartThatAre) {
+  std::vector<std::vector<float>> good, bad;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < 60; ++i) {
+    const int label = i / 20;
+    const float noise = 0.1f * static_cast<float>((i * 7) % 5);
+    good.push_back({label == 0 ? 1 + noise : noise, label == 1 ? 1 - noise : -noise, noise});
+    bad.push_back({noise, 1, static_cast<float>((i * 11) % 3)});
+    labels.push_back(label);
+  }
+  EXPECT_GT(train::linear_accuracy(good, labels), 0.95);
+  EXPECT_LT(train::linear_accuracy(bad, labels), 0.6);
 }
 
 TEST(AutomaticPlan, EveryRowNamesAFlag) {
@@ -199,6 +263,39 @@ TEST_F(Automatic, ATableOfPairsAndATextFile) {
       {"train", "--task", "language-model", "--text", path("train.en"), "--out", path("t"), "--minutes", "0.01"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(read_json(path("t") + "/recipe.json")["vocabulary_size"], Json(0));
+  EXPECT_EQ(text.out.find("per character"), std::string::npos) << text.out;
+  // Losses of longer tokens are said per character, too.
+  const Outcome pieces = run_attend(
+      {"train", path("train.en"), "--out", path("u"), "--minutes", "0.001", "--auto", "--vocabulary-size", "300"});
+  ASSERT_EQ(pieces.code, 0) << pieces.err;
+  EXPECT_NE(pieces.out.find("per character)"), std::string::npos) << pieces.out;
+}
+
+TEST_F(Automatic, ScenesAndMaskedWords) {
+  data::write_scenes(folder_ / "scenes", {.scene = {.size = 32, .objects = 1}, .count = 24, .unseen = 4});
+  const auto trained = [&](const std::vector<std::string>& data, const std::string& out, const char* task) {
+    std::vector<std::string> words = {"train", "--minutes", "0.001", "--out", path(out), "--auto", "--batch", "2"};
+    words.insert(words.end(), data.begin(), data.end());
+    const Outcome outcome = run_attend(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("First examples, as they are read:\n  "), std::string::npos) << outcome.err;
+    const Json recipe = read_json(path(out) + "/recipe.json");
+    EXPECT_EQ(recipe["task"], Json(task));
+    return recipe;
+  };
+  EXPECT_EQ(trained({path("scenes/instances_train.json"), "--image-size", "32"}, "d", "detect")["from"],
+            Json("detr-scenes"));
+  EXPECT_EQ(trained({path("scenes/captions_train.json"), "--image-size", "32"}, "c", "describe")["encoder"],
+            Json("vit-cifar10"));
+  EXPECT_EQ(trained({path("train.en"), "--task", "masked-lm"}, "m", "masked-lm")["from"], Json("bert"));
+}
+
+TEST_F(Automatic, AShareStandsForValidationFilesBesideOtherFlags) {
+  write_file(path("pairs.csv"), "en,fr\na b,c d\nb a,d c\na a,c c\nb b,d d\n");
+  const Outcome table = run_attend({"train", "--task", "translation", "--pairs", path("pairs.csv"), "--valid-share",
+                                    "0.3", "--out", path("s"), "--steps", "2", "--width", "16", "--heads", "2",
+                                    "--hidden", "16", "--vocabulary-size", "270"});
+  EXPECT_EQ(table.code, 0) << table.err;
 }
 
 TEST_F(Automatic, FlagsThatSayHowToTrainKeepTheirMeaning) {

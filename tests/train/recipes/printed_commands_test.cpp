@@ -87,6 +87,12 @@ class PrintedCommands : public testing::Test {
     *code = served ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return said;
   }
+  std::string pasted_once(const std::string& command) const {
+    int code = -1;
+    std::string said = pasted(command, &code);
+    EXPECT_EQ(code, 0) << command << ": " << said;
+    return said;
+  }
   // Returns what it said. Short: a run that would take minutes does two steps.
   std::string run(const std::string& command) const {
     int code = -1;
@@ -147,7 +153,7 @@ TEST_P(PrintedByRecipes, Run) {
 
 INSTANTIATE_TEST_SUITE_P(Minutes, PrintedByRecipes,
                          testing::Values("dates-rnn-attention", "dates-rnn-plain", "dates-transformer", "grammar-gpt",
-                                         "grammar-bert"),
+                                         "grammar-bert", "bert-pairs", "bert-questions", "bert-tags"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');
@@ -156,8 +162,9 @@ INSTANTIATE_TEST_SUITE_P(Minutes, PrintedByRecipes,
 
 TEST_F(PrintedCommands, OfMadeDataRun) {
   const std::string small = " --width 16 --heads 2", pairs = small + " --hidden 16 --tokens 64";
-  for (const std::string what : {"dates", "numbers", "reverse", "grammar", "recall", "scenes"}) {
-    const std::string less = what == "scenes"   ? small + " --hidden 16 --image-size 32 --batch 2"
+  for (const std::string what : {"dates", "numbers", "reverse", "grammar", "recall", "stories", "scenes"}) {
+    const std::string less = what == "stories"  ? " --batch 2"
+                             : what == "scenes" ? small + " --hidden 16 --image-size 32 --batch 2"
                              : what == "recall" ? small + " --layers 1 --batch 2 --block 16"
                                                 : pairs;
     const std::string made = run("attend make-data " + what + " --out 'some data' --count 40 --unseen 8");
@@ -166,6 +173,16 @@ TEST_F(PrintedCommands, OfMadeDataRun) {
     run(commands[0] + less);
     fs::remove_all(folder_ / "some data");
   }
+}
+
+// A run whose settings were chosen, of a table whose name needs quotes.
+TEST_F(PrintedCommands, OfAnAutomaticRunRun) {
+  std::string table = "en,fr\n";
+  for (int i = 0; i < 60; ++i) table += "one two " + std::to_string(i) + ",un deux " + std::to_string(i) + "\n";
+  write_file(folder_ / "my pairs.csv", table);
+  const std::string said = pasted_once("attend train 'my pairs.csv' --out 'my run' --minutes 0.01");
+  EXPECT_NE(said.find("attend look --model 'my run'"), std::string::npos) << said;
+  run_all(said.substr(said.find("Done after")));
 }
 
 // One that is on no PATH is called by its own.

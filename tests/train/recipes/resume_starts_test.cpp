@@ -48,12 +48,19 @@ std::vector<Start> starts() {
       {"FromMarian", translation, {"--bleu-sentences", "0", "--select", "loss"}, "marian", "--from", {}},
       {"Gpt", language, kGpt},
       {"GptFrom", language, {}, language, "--from", kGpt},
+      {"LanguageTanh", language, kTextRnn + Words{"--cell", "tanh"}},
+      {"LanguageLstm", language, kTextRnn},
+      {"LanguageFromGru", language, {"--dropout", "0.1"}, language, "--from", kTextRnn + Words{"--cell", "gru"}},
+      {"RnnTanh", translation, Words{"--model", "rnn-attention", "--cell", "tanh"} + kRnn},
       {"GptLines", language, kGpt + Words{"--lines"}},
       {"Bert", masked, kBert},
       {"Roberta", masked, roberta + Words{"--vocabulary-size", "280"}},
       {"BertFrom", masked, {}, masked, "--from", kBert},
       {"RobertaFrom", masked, {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Classify", "classify", {}, masked, "--from", kBert},
+      {"ClassifyScratch", "classify", Words{"--preset", "tiny"} + kBert},
+      {"ClassifyRnn", "classify", kTextRnn + Words{"--cell", "gru"}},
+      {"ClassifyFromRnn", "classify", {}, language, "--from", kTextRnn},
       {"Regression", "classify", {"--regression"}, masked, "--from", kBert},
       {"Tag", "tag", {}, masked, "--from", roberta + Words{"--vocabulary-size", "280"}},
       {"Answer", "answer", {}, masked, "--from", kBert},
@@ -66,7 +73,9 @@ std::vector<Start> starts() {
                                     {"VitConv", vit_conv},
                                     {"Resnet", kResnet},
                                     {"Swin", kSwin},
-                                    {"Mvit", kMvit}}) {
+                                    {"Mvit", kMvit},
+                                    {"MvitV1", kMvitV1},
+                                    {"Hybrid", kHybrid}}) {
     all.push_back({name, images, shape});
     all.push_back({name + "From", images, {}, images, "--from", shape});
     all.push_back({"Captions" + name, captions, kShowTell + shape});

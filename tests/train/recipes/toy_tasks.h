@@ -23,6 +23,7 @@ inline const Words kTransformer = {"--width",      "16", "--heads",           "2
                                    "--max-length", "32", "--vocabulary-size", "280"};
 inline const Words kRnn = {"--width", "16", "--hidden", "16", "--max-length", "32", "--vocabulary-size", "280"};
 inline const Words kGpt = {"--width", "16", "--layers", "1", "--heads", "2"};
+inline const Words kTextRnn = {"--model", "rnn", "--width", "16", "--layers", "2"};
 inline const Words kBert = {"--width", "16", "--layers", "1", "--heads", "2", "--max-length", "48"};
 inline const Words kVit = {"--width", "16", "--layers", "1", "--heads", "2", "--patch-size", "8"};
 inline const Words kResnet = {"--model", "resnet", "--config",
@@ -35,6 +36,22 @@ inline const Words kMvit = {
     "--model", "mvit", "--config",
     R"({"patch_kernel": 3, "patch_stride": 2, "patch_padding": 1, "embed_dim": 16, "depths": [1, 1],)"
     R"( "num_heads": 1, "stride_q": [1, 2], "stride_kv_adaptive": 2})"};
+inline const Words kMvitV1 = {
+    "--model", "mvit_v1", "--config",
+    R"({"patch_kernel": 3, "patch_stride": 2, "patch_padding": 1, "embed_dim": 16, "depths": [1, 1],)"
+    R"( "num_heads": 1, "stride_q": [1, 2], "stride_kv_adaptive": 2})"};
+inline const Words kHybrid = {
+    "--model",
+    "vit_hybrid",
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--config",
+    R"({"backbone_config": {"stem": "small", "layer_type": "basic", "embedding_size": 8, "depths": [1, 1],)"
+    R"( "hidden_sizes": [8, 16]}})"};
 inline const Words kDetr = {"--width",          "16", "--heads",          "2", "--hidden",  "16",
                             "--encoder-layers", "1",  "--decoder-layers", "1", "--queries", "4"};
 inline const Words kDetrBackbone = {"--config",

@@ -54,13 +54,14 @@ void name_columns(const data::Recognised& data, Json& settings) {
   }
 }
 
+bool reads_text(std::string_view task) { return task == "language-model" || task == "masked-lm"; }
+
 // Validation data where there is none.
 void hold_out(std::string_view task, const data::DataFacts& facts, Json& settings, std::vector<Chosen>& table) {
-  const char* key = task == "translation" ? "valid_source" : task == "language-model" ? "valid_text" : "valid";
+  const bool images = facts.image_height.count > 0;
+  const char* key = task == "translation" ? "valid_source" : reads_text(task) ? "valid_text" : "valid";
   if (settings.contains(key) || settings.contains("valid_share")) return;
-  const float share = task == "language-model"    ? 0.1f
-                      : task == "classify-images" ? 0.15f
-                                                  : held_out_share(facts.examples);
+  const float share = reads_text(task) ? 0.1f : images ? 0.15f : held_out_share(facts.examples);
   settings["valid_share"] = share;
   std::string flag = fmt::format("--{}", key);
   std::ranges::replace(flag, '_', '-');
@@ -70,7 +71,7 @@ void hold_out(std::string_view task, const data::DataFacts& facts, Json& setting
 
 std::vector<std::string> bundled_models(const std::string& out) {
   std::vector<std::string> names;
-  for (const char* name : {"bert", "vit-cifar10"}) {
+  for (const char* name : {"bert", "vit-cifar10", "detr-scenes"}) {
     try {
       start_folder(name, out);
       names.emplace_back(name);
@@ -94,7 +95,7 @@ struct Scratch {
 
 // Runs a few steps of the real training.
 Timing timed(const AutomaticRequest& request, Json settings, Backend& backend) {
-  constexpr std::int64_t kSteps = 6;
+  constexpr std::int64_t kSteps = 10;
   const Scratch scratch(string_in(settings, "out"));
   settings.update(Json{{"out", scratch.path.string()},
                        {"steps", kSteps},
@@ -105,6 +106,7 @@ Timing timed(const AutomaticRequest& request, Json settings, Backend& backend) {
                        {"average", 1}});
   for (const char* key : {"minutes", "test", "test_source", "test_target", "then", "compare"}) settings.erase(key);
   if (request.task == "translation") settings["bleu_sentences"] = 0, settings["select"] = "loss";
+  if (request.task == "describe") settings["score_images"] = 0, settings["select"] = "loss";
   std::ostream nothing(nullptr);
   const TrainingOutcome result =
       run_training(request.training(settings, "automatic settings"), backend, {.overwrite = true, .messages = nothing});
@@ -132,7 +134,7 @@ bool can_choose(std::string_view task, const Json& settings) {
   };
   if (!has_plan(task) || !has("out")) return false;
   if (task == "translation") return has("pairs") || (has("source") && has("target"));
-  return has(task == "language-model" ? "text" : "train");
+  return has(reads_text(task) ? "text" : "train");
 }
 
 Json settings_for(const data::Recognised& data) {
@@ -171,12 +173,12 @@ data::DataFacts facts_for(std::string_view task, const Json& settings) {
     paths = {string_in(settings, "source"), string_in(settings, "target")};
   else if (task == "translation")
     paths = {string_in(settings, "pairs")};
-  else if (task == "language-model")
+  else if (reads_text(task))
     paths = {strings_in(settings, "text")[0]};
   else
     paths = {string_in(settings, "train")};
   data::Recognised data = data::recognise(paths);
-  if (task == "language-model") data.kind = data::DataKind::text, data.what = "plain text";
+  if (reads_text(task)) data.kind = data::DataKind::text, data.what = "plain text";
   if (task == "tag" && data.kind == data::DataKind::text) data.kind = data::DataKind::tagged_words;
   const auto column = [&](const char* key, std::string& name) {
     if (const std::string given = string_in(settings, key); !given.empty()) name = given;
@@ -184,7 +186,7 @@ data::DataFacts facts_for(std::string_view task, const Json& settings) {
   column("text_column", data.first), column("pair_column", data.second), column("label_column", data.label);
   column("source_column", data.first), column("target_column", data.second);
   data::DataFacts facts = data::gather_facts(data, {.all_images = false});
-  if (task == "language-model")  // of several files the size of all
+  if (reads_text(task))  // of several files the size of all
     for (std::size_t i = 1; i < strings_in(settings, "text").size(); ++i) {
       std::error_code error;
       const auto more = fs::file_size(strings_in(settings, "text")[i], error);
@@ -226,6 +228,8 @@ Json automatic_settings(const AutomaticRequest& request, Backend& backend, std::
   Machine machine{.operations = backend.on_host() ? training_speed(backend, DType::f32) : 2e13,
                   .gpu = !backend.on_host(),
                   .bundled = bundled_models(string_in(base, "out"))};
+  if (request.task == "classify-images" && !base.contains("from"))
+    machine.probed = probe_images(string_in(base, "train"), {"vit-cifar10", "vit-fashion-mnist"}, backend);
   Plan plan = plan_for(request.task, {facts, request.budget, machine});
   Timing timing = timed(request, with_given(plan.settings, base), backend);
   // The first guess is by a product alone. Where real steps took longer, a smaller model may be the right one.

@@ -25,7 +25,10 @@ constexpr TaskPlan kPlans[] = {{"translation", plan_translation},
                                {"classify", plan_texts},
                                {"tag", plan_texts},
                                {"answer", plan_texts},
-                               {"classify-images", plan_images}};
+                               {"masked-lm", plan_masked},
+                               {"classify-images", plan_images},
+                               {"detect", plan_detection},
+                               {"describe", plan_captions}};
 
 }  // namespace
 

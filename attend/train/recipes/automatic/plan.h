@@ -12,6 +12,7 @@
 
 #include "attend/base/json.h"
 #include "attend/data/facts/facts.h"
+#include "attend/train/recipes/automatic/probe.h"
 
 namespace attend::train {
 
@@ -23,7 +24,8 @@ struct Budget {
 struct Machine {
   double operations = 30e9;  // of training, a second: products and all that is between them
   bool gpu = false;
-  std::vector<std::string> bundled = {};  // models that are there to start from: "bert", "vit-cifar10"
+  std::vector<Probed> probed = {};        // of classify-images: image models, the best for these images first
+  std::vector<std::string> bundled = {};  // models that are there to start from: "bert", "vit-cifar10", "detr-scenes"
 };
 
 // One line of the table that is printed.
@@ -46,8 +48,11 @@ struct Planned {
 };
 Plan plan_translation(const Planned& from);
 Plan plan_language(const Planned& from);
-Plan plan_texts(const Planned& from);   // classify, tag, answer
+Plan plan_texts(const Planned& from);  // classify, tag, answer
+Plan plan_masked(const Planned& from);
 Plan plan_images(const Planned& from);  // classify-images
+Plan plan_detection(const Planned& from);
+Plan plan_captions(const Planned& from);
 // By the name of the task; Error for one that has no such plan (has_plan()).
 Plan plan_for(std::string_view task, const Planned& from);
 bool has_plan(std::string_view task);

@@ -11,7 +11,7 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   check_one_of(what, "task", recipe.task, {"describe"});
   check_one_of(what, "select", recipe.select, {"cider", "bleu", "loss"});
   check_one_of(what, "decoder", recipe.decoder, {"show-tell", "show-attend-tell", "transformer"});
-  check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
+  check_image_model(recipe.model, what);
   for (const char* key : {"vocabulary", "max_length"})
     check(!recipe.decoder_config.contains(key), "{}: '{}' of 'decoder_config' is decided by {}", what, key,
           std::string_view(key) == "vocabulary" ? "the tokenizer" : "'max_length' of the recipe");

@@ -58,11 +58,16 @@ struct CaptionRecipe : RunSettings {
     v("test_names", test_names, "File that lists the test images.");
     v("images", images_folder, "Folder of the images, if they are not next to the captions.");
     v("decoder", decoder, "Decoder: show-tell, show-attend-tell or transformer.");
-    v("decoder_config", decoder_config, "Decoder settings, as a JSON object: '{\"hidden\": 256}'.");
+    v("decoder_config", decoder_config,
+      "Decoder settings, as a JSON object: '{\"hidden\": 256}'. show-tell: image_at (first or every); transformer: "
+      "encoder_layers (Transformer encoder behind the image model).");
     v("encoder", encoder,
       "Folder of an image model to start the encoder from. Without it, the encoder is trained from scratch.");
     v("encoder_rate", encoder_rate, "Learning rate of the encoder, relative to --learning-rate; 0 freezes it.");
-    v("model", model, "Encoder: vit, vit_conv (with a convolutional stem), swin, mvit or resnet.");
+    v("model", model,
+      "Encoder: vit, vit_conv (with a convolutional stem), vit_hybrid (after a ResNet), swin, mvit (MViTv2), mvit_v1 "
+      "or "
+      "resnet.");
     v("config", config, "Keys of the encoder's config.json, as a JSON object.");
     v("patch_size", patch_size, "ViT: side of a patch, in pixels.");
     v("width", width, "ViT: model width.");

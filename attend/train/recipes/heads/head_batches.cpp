@@ -40,25 +40,11 @@ void fill_up(const tasks::EncoderReader& reader, HostHeadBatch& batch) {
 
 // [batch, longest] with padding behind every text.
 void pad_up(const tasks::EncoderReader& reader, HostHeadBatch& batch) {
-  const tasks::PackedTexts packed = std::move(batch.texts);
-  tasks::PackedTexts& padded = batch.texts;
-  padded.offsets.clear();
-  padded.longest = std::min(data::round_length(packed.longest), std::max(reader.longest(), packed.longest));
-  const auto pad = static_cast<std::int32_t>(reader.settings().pad);
-  for (std::size_t i = 0; i + 1 < packed.offsets.size(); ++i) {
-    const std::int32_t begin = packed.offsets[i], end = packed.offsets[i + 1];
-    const auto missing = static_cast<std::size_t>(padded.longest - (end - begin));
-    const auto copy = [&](const std::vector<std::int32_t>& from, std::vector<std::int32_t>& to, std::int32_t fill) {
-      to.insert(to.end(), from.begin() + begin, from.begin() + end);
-      to.insert(to.end(), missing, fill);
-    };
-    copy(packed.ids, padded.ids, pad);
-    copy(packed.types, padded.types, 0);
-    copy(packed.positions, padded.positions,
-         reader.settings().first_position > 0 ? pad : 0);  // RoBERTa's padding has its own
-    batch.lengths.push_back(end - begin);
-  }
-  batch.key = data::shape_key(padded.longest, static_cast<std::int64_t>(batch.lengths.size()));
+  const tasks::PackedTexts& packed = batch.texts;
+  const std::int64_t longest = std::min(data::round_length(packed.longest), std::max(reader.longest(), packed.longest));
+  tasks::PaddedTexts padded = reader.pad(packed, longest);
+  batch.texts = std::move(padded.texts), batch.lengths = std::move(padded.lengths);
+  batch.key = data::shape_key(batch.texts.longest, static_cast<std::int64_t>(batch.lengths.size()));
 }
 
 // Which tokens are global, of a model that wants to know. Questions differ in length: sixteen more places at a time.
@@ -113,6 +99,10 @@ HostHeadBatch make_head_batch(const tasks::EncoderReader& reader, tasks::TargetK
     mark_globals(reader.settings().globals, batch);
     return batch;
   }
+  if (reader.settings().padded) {
+    pad_up(reader, batch);
+    return batch;
+  }
   for (std::size_t i = 1; i <= examples.size(); ++i) batch.last.push_back(batch.texts.offsets[i] - 1);
   fill_up(reader, batch);
   mark_globals(reader.settings().globals, batch);
@@ -122,7 +112,7 @@ HostHeadBatch make_head_batch(const tasks::EncoderReader& reader, tasks::TargetK
 
 HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
   Place place{ListMemory(backend_, lists_of(batch)), {}};
-  const bool padded = kind_ == tasks::TargetKind::span;
+  const bool span = kind_ == tasks::TargetKind::span, padded = span || reader_.settings().padded;
   const auto rows = static_cast<std::int64_t>(batch.texts.ids.size());
   const Shape texts = padded ? Shape{rows / batch.texts.longest, batch.texts.longest} : Shape{rows};
   const auto take = [&](const auto& list, const Shape& shape) { return place.memory.take(list, shape); };
@@ -135,7 +125,7 @@ HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
   input.texts.lengths = take(batch.lengths, size(batch.lengths));
   if (!padded) input.texts.longest = batch.texts.longest;
   if (reader_.settings().types == 0) input.types = {};
-  place.batch.targets = take(batch.targets, padded ? Shape{2, size(batch.lengths)[0]} : size(batch.targets));
+  place.batch.targets = take(batch.targets, span ? Shape{2, size(batch.lengths)[0]} : size(batch.targets));
   if (kind_ == tasks::TargetKind::number) {  // the same bits
     Window window = place.batch.targets.window();
     window.dtype = DType::f32;

@@ -7,15 +7,22 @@
 #include "attend/base/joined.h"
 #include "attend/tasks/labelled_tasks.h"
 #include "attend/train/recipes/epochs.h"
+#include "attend/train/recipes/heads/new_model.h"
 
 namespace attend::train {
 
 namespace {
 constexpr EpochOptions kHeadEpochs{.warmup_part = 10};
+
+bool starts_from_folder(const Json& settings) {
+  const auto from = settings.find("from");
+  return from != settings.end() && !(from->is_string() && from->get<std::string>().empty());
 }
+}  // namespace
 
 HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   HeadRecipe recipe;
+  if (!starts_from_folder(settings)) recipe.learning_rate = 5e-4f, recipe.epochs = 10;
   read_recipe(recipe, settings, what);
   if (!tasks::labelled_task(recipe.task)) {
     std::vector<std::string_view> known;
@@ -26,6 +33,7 @@ HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   check_one_of(what, "format", recipe.format, {"auto", "csv", "tsv", "jsonl", "conll", "squad"});
   check(recipe.max_length == 0 || recipe.max_length >= 8, "{}: 'max_length' must be 0 or at least 8, not {}", what,
         recipe.max_length);
+  if (recipe.from.empty()) check_new_model(recipe, what);
   check_epochs(recipe, what);
   recipe.held_out.check(what);
   check(recipe.dropout < 1, "{}: 'dropout' must be below 1, not {}", what, recipe.dropout);

@@ -1,5 +1,5 @@
-// Everything that decides a run of fine-tuning: a head on a pre-trained model, and labelled texts (Devlin et al. 2019,
-// section 4).
+// Everything that decides a run on labelled texts: a head on a pre-trained model (Devlin et al. 2019, section 4), or,
+// without one, on a new model that starts from random weights.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ namespace attend::train {
 struct HeadRecipe : RunSettings {
   std::string task = "classify";
   std::string from;
+  // Of a model from scratch. 0: as the preset says.
+  std::string model = "bert", preset = "mini", cell = "lstm", tokenizer;
+  std::int64_t vocabulary_size = 8192, width = 0, layers = 0, heads = 0, hidden = 0;
   std::string train, valid, test;
   HeldOutSettings held_out = {};
   std::string format = "auto";
@@ -38,7 +41,20 @@ struct HeadRecipe : RunSettings {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("task", task, "What to train.");
-    v("from", from, "Model folder to fine-tune, from the Hugging Face hub or from attend train.");
+    v("from", from,
+      "Model folder to fine-tune, from the Hugging Face hub or from attend train. Without it a new model is trained "
+      "from scratch, by default for 10 epochs with a learning rate of 0.0005.");
+    v("model", model, "Architecture of a model from scratch: bert or rnn.");
+    v("cell", cell, "With --model rnn: recurrent cell, tanh, gru or lstm.");
+    v("preset", preset,
+      "Size of a model from scratch: tiny (2 layers, width 128), mini (4, 256), small (4, 512), medium (8, 512) or "
+      "base (12, 768).");
+    v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training texts.");
+    v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer.");
+    v("width", width, "Model width; 0 uses the preset, 128 for an rnn.");
+    v("layers", layers, "Number of layers; 0 uses the preset, 1 for an rnn.");
+    v("heads", heads, "Attention heads; must divide the width. 0 means one per 64 columns.");
+    v("hidden", hidden, "Width of the feed-forward layers; 0 means 4 x width.");
     v("train", train, "Labelled training data: csv, tsv, jsonl, conll (--task tag) or SQuAD json (--task answer).");
     v("valid", valid, "Labelled validation data.");
     held_out.visit(v);
@@ -51,15 +67,24 @@ struct HeadRecipe : RunSettings {
     v("label_names", label_names, "Names of the labels, in order. Repeat for each label.");
     v("regression", regression, "Treat labels as numbers to predict, not as classes.");
     v("batch", batch, "Examples per batch.");
-    v("max_length", max_length, "Maximum input length in tokens; 0 means the model's maximum.");
+    v("max_length", max_length, "Maximum input length in tokens; 0 means the model's maximum, 512 from scratch.");
     v("epochs", epochs, "Passes over the data. Sets --steps when that is 0.");
-    v("dropout", dropout, "Dropout; -1 uses the value of the model folder.");
+    v("dropout", dropout, "Dropout; -1 uses the value of the model folder, 0.1 from scratch.");
     v("select", select, "Criterion for the best weights: score or loss.");
     visit_run(v);
   }
+
+  std::vector<UnusedSettings> unused() const {
+    if (!from.empty())
+      return {
+          decided_by_folder({"model", "preset", "tokenizer", "vocabulary_size", "width", "layers", "heads", "hidden"}),
+          decided_by_folder({"cell"})};
+    if (model == "rnn") return {{{"preset", "heads", "hidden"}, "is for --model bert"}};
+    return {{{"cell"}, "is for --model rnn"}};
+  }
 };
 
-// Fine-tuning's zeros stand for what the data decides: steps by epochs, validation and saving once an epoch, and a
+// Zeros stand for what the data decides: steps by epochs, validation and saving once an epoch, and a
 // warm-up of -1 for a tenth of the steps.
 HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what);
 // The recipe with those decided.

@@ -1,4 +1,5 @@
-// From a pre-trained folder and labelled texts to a folder for attend classify, tag or answer, and for transformers.
+// From labelled texts, and a pre-trained folder if there is one, to a folder for attend classify, tag or answer, and
+// for transformers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "attend/train/recipes/heads/head_examples.h"
 #include "attend/train/recipes/heads/head_recipe.h"
 #include "attend/train/recipes/heads/head_task.h"
+#include "attend/train/recipes/heads/new_model.h"
 #include "attend/train/recipes/start_folder.h"
 #include "attend/train/recipes/trainings.h"
 
@@ -88,10 +90,10 @@ class HeadJob : public JobOf<HeadTask> {
       : given_(given),
         run_(run),
         kind_(kind_of(given)),
-        start_(catalogue::read_config(run.from)),
         training_file_(read_texts(given, given.train, run.options.messages)),
         validation_file_(given.valid.empty() ? take_held_out(given, training_file_)
-                                             : read_texts(given, given.valid, run.options.messages)) {
+                                             : read_texts(given, given.valid, run.options.messages)),
+        start_(run.from.empty() ? new_model(given, training_file_, run) : catalogue::read_config(run.from)) {
     if (!given.test.empty()) test_file_ = read_texts(given, given.test, run.options.messages);
     labels_ = labels_for(given, training_file_, start_);
     head_ = tasks::make_head(start_, task_of(given).task,
@@ -100,7 +102,7 @@ class HeadJob : public JobOf<HeadTask> {
                                             .dropout = given.dropout});
     Json config = head_->config();
     config["dtype"] = run.dtype == DType::bf16 ? "bfloat16" : "float32";
-    if (!run.folder.resumed()) copy_tokenizer(run.from, run.folder.prepared());
+    if (!run.folder.resumed() && !run.from.empty()) copy_tokenizer(run.from, run.folder.prepared());
     stage_json(run.folder, "config.json", config);  // before the tokenizer is opened, which may look there
     reader_.emplace(run.folder.prepared(), "training", head_->texts());
     reader_->limit(given.max_length);
@@ -121,7 +123,7 @@ class HeadJob : public JobOf<HeadTask> {
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
-    if (!run_.folder.resumed()) {
+    if (!run_.folder.resumed() && !run_.from.empty()) {
       const checkpoint::LoadReport report =
           checkpoint::load_hugging_face(checkpoint::TensorFiles::open(run_.from), *weights[0],
                                         {.prefix = std::string(start_.entry->prefix), .new_head = true});
@@ -164,9 +166,9 @@ class HeadJob : public JobOf<HeadTask> {
   const HeadRecipe given_;
   const RunContext run_;
   const tasks::TargetKind kind_;
-  const catalogue::ModelConfig start_;
   data::LabelledFile training_file_;
   const data::LabelledFile validation_file_;
+  const catalogue::ModelConfig start_;  // the body that gets a head
   std::optional<data::LabelledFile> test_file_;
   std::vector<std::string> labels_;
   std::unique_ptr<tasks::Head> head_;
@@ -179,8 +181,7 @@ class HeadJob : public JobOf<HeadTask> {
 Training head_training(const Json& settings, std::string_view what) {
   const HeadRecipe recipe = resolve_head_recipe(settings, what);
   const bool validated = !recipe.valid.empty() || recipe.held_out.valid_share > 0;
-  check(!recipe.train.empty() && validated && !recipe.out.empty() && !recipe.from.empty(),
-        "training: 'from', 'train', 'valid' and 'out' are needed");
+  check(!recipe.train.empty() && validated && !recipe.out.empty(), "training: 'train', 'valid' and 'out' are needed");
   std::vector<train::DataFile> files = {{"train", recipe.train}};
   if (!recipe.valid.empty()) files.push_back({"valid", recipe.valid});
   if (!recipe.test.empty()) files.push_back({"test", recipe.test});

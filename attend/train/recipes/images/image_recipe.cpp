@@ -3,19 +3,28 @@
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/models/mvit.h"
 #include "attend/train/recipes/epochs.h"
 
 namespace attend::train {
 
 namespace {
 
-bool is_vit(const std::string& model) { return model == "vit" || model == "vit_conv"; }
+bool is_vit(const std::string& model) { return model == "vit" || model == "vit_conv" || model == "vit_hybrid"; }
 
 constexpr int kBilinear = 2;  // as Pillow counts its filters
 
 }  // namespace
 
+void check_image_model(const std::string& model, std::string_view what) {
+  check_one_of(what, "model", model, {"vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet"});
+}
+
 std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
+  if (model == "vit_hybrid")
+    return {{.keys = {"patch_size"},
+             .why = "is for vit and vit_conv; a patch of a vit_hybrid is one place of its ResNet, unless 'config' sets "
+                    "another patch_size"}};
   if (is_vit(model)) return {};
   return {{.keys = {"patch_size", "width", "layers", "heads", "hidden", "dropout"},
            .why = fmt::format("is for vit; give a {} its shape in 'config'", model)}};
@@ -26,7 +35,7 @@ ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
   read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"classify-images"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
-  check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
+  check_image_model(recipe.model, what);
   check(recipe.model == "resnet" || recipe.self_attention == 0,
         "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
   check_epochs(recipe, what);
@@ -42,7 +51,7 @@ Json image_model_json(const ImageRecipe& recipe, const std::vector<std::string>&
   if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
   if (is_vit(recipe.model))
     json.update({{"architectures", Json::array({"ViTForImageClassification"})},
-                 {"patch_size", recipe.patch_size},
+                 {"patch_size", recipe.model == "vit_hybrid" ? 1 : recipe.patch_size},
                  {"hidden_size", recipe.width},
                  {"num_hidden_layers", recipe.layers},
                  {"num_attention_heads", recipe.heads},
@@ -55,6 +64,10 @@ Json image_model_json(const ImageRecipe& recipe, const std::vector<std::string>&
                  {"self_attention_stage", recipe.self_attention}});
   else
     json["architectures"] = Json::array({"MViTForImageClassification"});
+  if (recipe.model == "mvit_v1") {  // the same network with other settings
+    json["model_type"] = "mvit";
+    json.update(models::mvit_v1_json());
+  }
   json.update(recipe.config);
   models::write_labels(json, labels);
   return json;

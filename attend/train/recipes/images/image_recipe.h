@@ -14,6 +14,9 @@
 
 namespace attend::train {
 
+// Throws Error for a 'model' that is none of those a run may make; what opens the message.
+void check_image_model(const std::string& model, std::string_view what);
+
 // The settings of a ViT that other models for images have in 'config'.
 std::vector<UnusedSettings> unused_of_vit(const std::string& model);
 
@@ -48,7 +51,9 @@ struct ImageRecipe : RunSettings {
     v("valid_share", valid_share, "Share of the images to hold out when --valid is not given.");
     v("test", test, "Test data in the same format, evaluated after training. Results go to test.json in --out.");
     v("label_names", label_names, "Names of the labels, in order. Repeat for each label.");
-    v("model", model, "Architecture: vit, vit_conv (with a convolutional stem), swin, mvit or resnet.");
+    v("model", model,
+      "Architecture: vit, vit_conv (with a convolutional stem), vit_hybrid (after a ResNet), swin, mvit (MViTv2), "
+      "mvit_v1 or resnet.");
     v("config", config, "Keys of the model's config.json, as a JSON object: '{\"depths\":[2,2,6,2]}'.");
     v("from", from, "Model folder to fine-tune, from the Hugging Face hub, timm or attend train.");
     v("patch_size", patch_size, "ViT: side of a patch, in pixels.");

@@ -6,12 +6,13 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/train/loop/shared_batches.h"
 #include "attend/train/recipes/training_examples.h"
 
 namespace attend::train {
 
-LanguageTask::LanguageTask(const models::GPT2LanguageModel& model, Backend& backend, const data::TokenStream& training,
+LanguageTask::LanguageTask(const models::LanguageModel& model, Backend& backend, const data::TokenStream& training,
                            const data::TokenStream& validation, const LanguageTaskOptions& options)
     : model_(model),
       training_(training),
@@ -68,6 +69,15 @@ void LanguageTask::seek(const Json& position) {
   start_prefetch();
 }
 
+double LanguageTask::characters_per_token() const {
+  if (!options_.tokenizer || validation_lines_ || validation_.size() == 0) return 1;
+  constexpr std::int64_t kEnough = 100'000;
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < std::min(validation_.size(), kEnough); ++i) ids.push_back(validation_[i]);
+  const std::string text = replace_invalid_utf8(options_.tokenizer->decode(ids));
+  return std::max(1.0, static_cast<double>(count_characters(text))) / static_cast<double>(ids.size());
+}
+
 train::Validation LanguageTask::validate(world::World& world) {
   Pass pass(ids_.backend());
   const auto& lines = validation_lines_;
@@ -88,6 +98,12 @@ train::Validation LanguageTask::validate(world::World& world) {
   result.score = -result.loss;
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
+  // Losses of different tokens can only be compared per character.
+  constexpr double kMore = 1.05;
+  if (const double characters = characters_per_token(); characters > kMore) {
+    result.json["loss_per_character"] = result.loss / characters;
+    result.text += fmt::format(" ({:.4f} per character)", result.loss / characters);
+  }
   return result;
 }
 

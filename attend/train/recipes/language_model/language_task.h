@@ -9,7 +9,7 @@
 #include "attend/data/prefetch.h"
 #include "attend/data/text/token_lines.h"
 #include "attend/data/text/token_stream.h"
-#include "attend/models/gpt2.h"
+#include "attend/models/language_model.h"
 #include "attend/text/tokenizer.h"
 #include "attend/train/loop/trainer.h"
 
@@ -19,13 +19,14 @@ struct LanguageTaskOptions {
   std::int64_t batch = 64, block = 256;
   std::uint64_t seed = 1;
   data::LineTokens lines = {};  // of streams whose lines are texts of their own; without, windows begin anywhere
-  const text::Tokenizer* tokenizer = nullptr;  // for examples(); must outlive the task
+  // For examples() and for losses per character; must outlive the task.
+  const text::Tokenizer* tokenizer = nullptr;
 };
 
 class LanguageTask : public train::Task {
  public:
   // All must outlive the task.
-  LanguageTask(const models::GPT2LanguageModel& model, Backend& backend, const data::TokenStream& training,
+  LanguageTask(const models::LanguageModel& model, Backend& backend, const data::TokenStream& training,
                const data::TokenStream& validation, const LanguageTaskOptions& options);
 
   std::uint64_t next_batch() override;
@@ -41,8 +42,9 @@ class LanguageTask : public train::Task {
   using Prefetch = data::Prefetch<data::TokenWindows, std::uint64_t>;
   void start_prefetch();
   void put(const data::TokenWindows& windows);
+  double characters_per_token() const;  // of the validation text; 1 where that is not known
 
-  const models::GPT2LanguageModel& model_;
+  const models::LanguageModel& model_;
   const data::TokenStream &training_, &validation_;
   LanguageTaskOptions options_;
   std::optional<data::TokenLines> training_lines_, validation_lines_;

@@ -1,5 +1,5 @@
-// From a text file, and a GPT-2 folder to go on from if one is given, to a GPT-2 folder that attend generate and
-// Hugging Face's transformers read.
+// From a text file, and a folder to go on from if one is given, to a folder that attend generate reads; that of a GPT-2
+// is also read by Hugging Face's transformers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,16 +47,18 @@ text::Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const TextSplit&
   return text::Tokenizer::load(folder.prepared());
 }
 
-models::GPT2Config config_for(const LanguageRecipe& recipe, const text::Tokenizer& tokenizer, const RunContext& run) {
+std::unique_ptr<models::LanguageModel> model_for(const LanguageRecipe& recipe, const text::Tokenizer& tokenizer,
+                                                 const RunContext& run) {
   if (!recipe.from.empty()) {
     const catalogue::ModelConfig start = catalogue::read_config(run.from, catalogue::Task::generate, "train");
-    const models::GPT2Config config = started_config(recipe, models::gpt2_config(start.json, start.path));
-    check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
-          start.path, tokenizer.id_limit() - 1, config.vocabulary);
-    return config;
+    auto model = started_model(recipe, start.json, start.path);
+    const std::int64_t known = model->facts().vocabulary;
+    check(tokenizer.id_limit() <= known, "{}: the tokenizer has ids up to {}, the model only {} tokens", start.path,
+          tokenizer.id_limit() - 1, known);
+    return model;
   }
   const std::int64_t vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
-  return model_config(recipe, vocabulary, tokenizer.token_to_id(kEndOfText).value_or(0));
+  return new_model(recipe, vocabulary, tokenizer.token_to_id(kEndOfText).value_or(0));
 }
 
 // Where lines are texts of their own.
@@ -77,19 +79,19 @@ class LanguageModelJob : public TrainingJob {
         run_(run),
         texts_(texts_of(recipe_, run)),
         tokenizer_(prepare_tokenizer(recipe_, texts_, run)),
-        model_(config_for(recipe_, tokenizer_, run)),
+        model_(model_for(recipe_, tokenizer_, run)),
         lines_(line_tokens(recipe_, tokenizer_)),
         training_(token_stream(run.folder, texts_.text, "train.tokens", lines_.end)),
         validation_(token_stream(run.folder, texts_.valid_text, "valid.tokens", lines_.end)) {
     run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training_.size(),
                                         validation_.size());
-    stage_json(run.folder, "config.json", model_.config());
+    stage_json(run.folder, "config.json", model_->config());
   }
 
   JobFacts facts() override {
-    return {.name = "gpt2",
-            .width = model_.body().config().width,
-            .parts = {{nn::Parameters::list(model_)}},
+    return {.name = model_->config()["model_type"].get<std::string>(),
+            .width = model_->facts().width,
+            .parts = {{model_->parameters()}},
             .settings = recipe_,
             .recipe = to_json(recipe_),
             .tokens = recipe_.batch * recipe_.block,
@@ -98,14 +100,14 @@ class LanguageModelJob : public TrainingJob {
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (recipe_.from.empty() || run_.folder.resumed()) return;
     checkpoint::load_hugging_face(checkpoint::TensorFiles::open(run_.from), *weights[0],
-                                  {.prefix = std::string(models::kGPT2Prefix)});
+                                  {.prefix = std::string(catalogue::entry_of(model_->config(), "train").prefix)});
     run_.options.messages << fmt::format("from {}\n", run_.from.string());
   }
   std::unique_ptr<train::Task> task() override {
     return std::make_unique<LanguageTask>(
-        model_, run_.backend, training_, validation_,
+        *model_, run_.backend, training_, validation_,
         LanguageTaskOptions{.batch = recipe_.batch,
-                            .block = std::min(recipe_.block, model_.body().config().max_length),
+                            .block = std::min(recipe_.block, model_->facts().max_length),
                             .seed = recipe_.seed,
                             .lines = lines_,
                             .tokenizer = &tokenizer_});
@@ -113,11 +115,11 @@ class LanguageModelJob : public TrainingJob {
 
  private:
   StepSizes sizes() const {
-    const models::GPT2Config& config = model_.body().config();
+    const models::LanguageModel::Facts config = model_->facts();
     return {.tokens = recipe_.batch * std::min(recipe_.block, config.max_length),
             .layers = config.layers,
             .width = config.width,
-            .hidden = config.hidden_width(),
+            .hidden = config.hidden,
             .heads = config.heads,
             .vocabulary = config.vocabulary};
   }
@@ -126,7 +128,7 @@ class LanguageModelJob : public TrainingJob {
   const RunContext run_;
   const TextSplit texts_;
   const text::Tokenizer tokenizer_;
-  models::GPT2LanguageModel model_;
+  const std::unique_ptr<models::LanguageModel> model_;
   const data::LineTokens lines_;
   const data::TokenStream training_, validation_;
 };

@@ -9,6 +9,7 @@ MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) 
   read_recipe(recipe, settings, what);
   settle_settings(recipe, MaskedRecipe(), settings, what);
   check_settings(recipe, what);
+  recipe.held_out.check(what);
   check_one_of(what, "task", recipe.task, {"masked-lm"});
   check_one_of(what, "model", recipe.model, {"bert", "roberta"});
   for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"width", recipe.width},

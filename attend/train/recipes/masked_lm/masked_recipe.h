@@ -8,6 +8,7 @@
 
 #include "attend/base/json.h"
 #include "attend/models/attention_windows.h"
+#include "attend/train/recipes/held_out.h"
 #include "attend/train/recipes/recipe_json.h"
 #include "attend/train/recipes/run_settings.h"
 
@@ -16,6 +17,7 @@ namespace attend::train {
 struct MaskedRecipe : RunSettings {
   std::string task = "masked-lm";
   std::vector<std::string> text, valid_text;
+  HeldOutSettings held_out = {};
   std::string from;
   std::string model = "bert";
   std::string tokenizer;
@@ -37,6 +39,7 @@ struct MaskedRecipe : RunSettings {
     v("task", task, "What to train.");
     v("text", text, "Training text, plain or .gz. Repeat for more files.");
     v("valid_text", valid_text, "Validation text.");
+    held_out.visit(v);
     v("from", from, "Model folder to continue pretraining from, from the Hugging Face hub or from attend train.");
     v("model", model, "Architecture: bert or roberta.");
     v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training text.");

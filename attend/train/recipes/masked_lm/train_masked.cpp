@@ -24,20 +24,26 @@ BertFamily family_of(const MaskedRecipe& recipe) {
   return recipe.model == "roberta" ? BertFamily::roberta : BertFamily::bert;
 }
 
-void stage_tokenizer(const MaskedRecipe& recipe, const RunContext& run) {
+TextSplit texts_of(const MaskedRecipe& recipe, const RunContext& run) {
+  const auto share = static_cast<double>(recipe.held_out.valid_share);
+  if (share == 0) return {recipe.text, recipe.valid_text};
+  return split_text(recipe.text, share, run.folder);
+}
+
+void stage_tokenizer(const MaskedRecipe& recipe, const TextSplit& texts, const RunContext& run) {
   const fs::path out = run.folder.prepared();
   if (!recipe.tokenizer.empty()) return copy_tokenizer(recipe.tokenizer, out);
   if (!run.from.empty()) return copy_tokenizer(run.from, out);
   learn_tokenizer({.family = family_of(recipe),
-                   .texts = recipe.text,
+                   .texts = texts.text,
                    .vocabulary_size = recipe.vocabulary_size,
                    .max_length = recipe.max_length,
                    .threads = static_cast<int>(recipe.threads)},
                   out, run.options);
 }
 
-text::Tokenizer prepare_tokenizer(const MaskedRecipe& recipe, const RunContext& run) {
-  if (!run.folder.resumed()) stage_tokenizer(recipe, run);
+text::Tokenizer prepare_tokenizer(const MaskedRecipe& recipe, const TextSplit& texts, const RunContext& run) {
+  if (!run.folder.resumed()) stage_tokenizer(recipe, texts, run);
   return text::Tokenizer::load(run.folder.prepared());
 }
 
@@ -106,11 +112,12 @@ class MaskedLmJob : public TrainingJob {
   MaskedLmJob(MaskedRecipe recipe, const RunContext& run)
       : recipe_(std::move(recipe)),
         run_(run),
-        tokenizer_(prepare_tokenizer(recipe_, run)),
+        texts_(texts_of(recipe_, run)),
+        tokenizer_(prepare_tokenizer(recipe_, texts_, run)),
         special_(special_with_mask(tokenizer_, recipe_.out)),
         model_(config_of(recipe_, tokenizer_, run.from)),
-        training_(token_stream(run.folder, recipe_.text, "train.tokens", special_.end)),
-        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens", special_.end)),
+        training_(token_stream(run.folder, texts_.text, "train.tokens", special_.end)),
+        validation_(token_stream(run.folder, texts_.valid_text, "valid.tokens", special_.end)),
         masking_(masking_of(recipe_, tokenizer_, special_)),
         training_blocks_(training_, masking_),
         validation_blocks_(validation_, masking_) {
@@ -149,6 +156,7 @@ class MaskedLmJob : public TrainingJob {
  private:
   const MaskedRecipe recipe_;
   const RunContext run_;
+  const TextSplit texts_;
   const text::Tokenizer tokenizer_;
   const SpecialTokens special_;
   models::MaskedLanguageModel model_;
@@ -163,7 +171,8 @@ Training masked_training(const Json& settings, std::string_view what) {
   const MaskedRecipe recipe = resolve_masked_recipe(settings, what);
   return {.settings = recipe,
           .recipe = to_json(recipe),
-          .files = text_files(recipe.text, recipe.valid_text, recipe.out),
+          .files = recipe.held_out.valid_share > 0 ? text_files(recipe.text, recipe.out)
+                                                   : text_files(recipe.text, recipe.valid_text, recipe.out),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<MaskedLmJob>(recipe, run); }};
 }

@@ -47,7 +47,7 @@ std::string learn_tokens(const TranslationRecipe& recipe, const PairFiles& files
                     {.label = "learning tokens", .total = recipe.vocabulary_size, .terminal = options.terminal});
   text::BpeTrainer trainer(
       {.vocabulary_size = static_cast<std::size_t>(recipe.vocabulary_size),
-       .words = {.add_prefix_space = true},
+       .words = {.add_prefix_space = true, .single_digits = recipe.single_digits},
        .threads = static_cast<int>(recipe.threads),
        .on_progress = [&](std::size_t tokens) { progress.update(static_cast<std::int64_t>(tokens)); }});
   trainer.add_file(files.source);

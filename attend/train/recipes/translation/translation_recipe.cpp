@@ -35,7 +35,7 @@ Json read_model(const Json& settings, std::string_view what, TranslationRecipe& 
   json.erase("vocabulary");
   // A setting newer than many runs, which are resumed all the same.
   if (json.value("start_token", std::string()) == tasks::kStartToken) json.erase("start_token");
-  if constexpr (requires { config.window; }) config.window.leave_out_of(json);
+  config.leave_out_of(json);
   return json;
 }
 
@@ -60,7 +60,9 @@ struct Started {
 
 std::vector<UnusedSettings> unused_of_started() {
   return {decided_by_folder({"model", "preset", "vocabulary_size", "width", "heads", "hidden", "encoder_layers",
-                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "cell", "activation"})};
+                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "position_combination",
+                             "position_width", "cell", "activation", "attention_score", "attention_scale",
+                             "attention_bias", "single_digits"})};
 }
 
 Json read_started(const Json& settings, std::string_view what, TranslationRecipe& recipe) {
@@ -113,6 +115,7 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
 Json to_json(const ResolvedRecipe& resolved) {
   Json json = write_fields(resolved.recipe);
   resolved.recipe.held_out.leave_out_of(json);
+  if (!resolved.recipe.single_digits) json.erase("single_digits");  // newer than many runs, too
   if (!resolved.recipe.from.empty()) leave_out(unused_of_started(), json);
   json.update(resolved.model);
   return json;

@@ -25,6 +25,7 @@ struct TranslationRecipe : RunSettings {
   std::string model = "transformer", preset = "small";
   std::string tokenizer;
   std::int64_t vocabulary_size = 8000;
+  bool single_digits = false;
   std::int64_t tokens = 4096;
   float label_smoothing = 0.1f, r_drop = 0;
   std::int64_t bleu_sentences = 500;
@@ -51,6 +52,7 @@ struct TranslationRecipe : RunSettings {
       "Transformer size, in parameters without embeddings: tiny (1 M), small (6 M), base (44 M) or big (176 M).");
     v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training text.");
     v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer, shared by both languages.");
+    v("single_digits", single_digits, "Make each digit a token of its own in the trained tokenizer.");
     v("tokens", tokens, "Target tokens per batch.");
     v("label_smoothing", label_smoothing, "Label smoothing.");
     v("r_drop", r_drop,

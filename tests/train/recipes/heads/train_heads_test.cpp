@@ -195,8 +195,107 @@ TEST_F(TrainHeads, Gpt2IsTunedToLabels) {
   expect_error(args, "only a head for labels");
 }
 
+// Without --from: a new model, and a tokenizer of the training texts.
+std::vector<std::string> from_scratch(const fs::path& folder, const std::string& task, const std::string& kind,
+                                      const std::vector<std::string>& more) {
+  std::vector<std::string> args = {"train",
+                                   "--task",
+                                   task,
+                                   "--width",
+                                   "32",
+                                   "--heads",
+                                   "2",
+                                   "--layers",
+                                   "2",
+                                   "--train",
+                                   (folder / ("train" + kind)).string(),
+                                   "--valid",
+                                   (folder / ("valid" + kind)).string(),
+                                   "--batch",
+                                   "16",
+                                   "--learning-rate",
+                                   "0.003",
+                                   "--threads",
+                                   "1",
+                                   "--dropout",
+                                   "0",
+                                   "--max-length",
+                                   "48",
+                                   "--out",
+                                   (folder / ("new-" + task)).string(),
+                                   "--overwrite"};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+TEST_F(TrainHeads, LabelsAreLearnedFromScratch) {
+  const Outcome made = run_attend(from_scratch(folder_, "classify", ".tsv", {"--steps", steps_to_learn(150)}));
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_GT(last_validation("new-classify")["accuracy"].get<double>(), kLearns ? 0.95 : -1);
+  // The folder is a Hugging Face one, and loads again.
+  const Json config = read_json(path("new-classify/config.json"));
+  EXPECT_EQ(config["architectures"][0], "BertForSequenceClassification");
+  EXPECT_EQ(config["hidden_size"], 32);
+  EXPECT_EQ(config["intermediate_size"], 128);
+  EXPECT_EQ(evaluated("new-classify", "valid.tsv")["accuracy"], last_validation("new-classify")["accuracy"]);
+  // The recipe names what made it, and a head is tuned further from it.
+  EXPECT_EQ(read_json(path("new-classify/recipe.json"))["model"], "bert");
+  std::vector<std::string> more =
+      toy_head_training(folder_, "tag", ".conll", folder_ / "new-classify", folder_ / "from-new");
+  more.insert(more.end(), {"--steps", "2", "--overwrite"});
+  EXPECT_EQ(run_attend(more).code, 0);
+  EXPECT_FALSE(read_json(path("from-new/recipe.json")).contains("preset"));
+}
+
+// A recurrent network reads the same files, each text padded to the longest.
+TEST_F(TrainHeads, AnRnnLearnsLabelsFromScratch) {
+  const auto args = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",  "--task", "classify", "--model", "rnn",
+                                      "--cell", "gru",    "--width",  "32"};
+    words.insert(words.end(), {"--train", path("train.tsv"), "--valid", path("valid.tsv"), "--out", path("rnn")});
+    words.insert(words.end(), {"--batch", "16", "--learning-rate", "0.01", "--threads", "1", "--dropout", "0"});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Outcome made = run_attend(args({"--steps", steps_to_learn(150)}));
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_GT(last_validation("rnn")["accuracy"].get<double>(), kLearns ? 0.9 : -1);
+  EXPECT_EQ(read_json(path("rnn/config.json"))["architectures"][0], "TextRnnForSequenceClassification");
+  // A text gets the same scores alone and beside a longer one.
+  const Outcome together =
+      run_attend({"classify", "--model", path("rnn"), "--json"}, "one two three\n\none two three one two three one\n");
+  const Outcome alone = run_attend({"classify", "--model", path("rnn"), "--json"}, "one two three\n");
+  ASSERT_EQ(together.code, 0) << together.err;
+  EXPECT_EQ(together.out.substr(0, alone.out.size()), alone.out);
+  const Outcome judged = run_attend({"evaluate", "--model", path("rnn"), path("valid.tsv")});
+  EXPECT_EQ(judged.code, 0) << judged.err;
+  expect_error(args({"--heads", "2"}), "'heads' is for --model bert");
+  expect_error(args({"--cell", "elman"}), "unknown cell 'elman'");
+  expect_error(args({"--task", "tag"}), "--task classify");
+  expect_error(args({"--regression"}), "--task classify");
+}
+
+TEST_F(TrainHeads, TagsAndAnswersStartFromScratchToo) {
+  for (const auto& [task, kind] : {std::pair<std::string, std::string>{"tag", ".conll"}, {"answer", ".jsonl"}}) {
+    const Outcome made = run_attend(from_scratch(folder_, task, kind, {"--steps", "3"}));
+    EXPECT_EQ(made.code, 0) << made.err;
+  }
+}
+
+TEST_F(TrainHeads, NewModelsThatCannotBeAreRefused) {
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& part) {
+    expect_error(from_scratch(folder_, "classify", ".tsv", more), part);
+  };
+  refused({"--preset", "huge"}, "'preset' is 'huge', but must be one of tiny, mini, small, medium, base");
+  refused({"--model", "gpt2"}, "'model' is 'gpt2', but must be one of bert");
+  refused({"--heads", "5"}, "5 heads");
+  refused({"--layers", "-1"}, "'layers' must be 0 (as the preset says) or more, not -1");
+  refused({"--vocabulary-size", "0"}, "'vocabulary_size' must be at least 1");
+  expect_error(tune("classify", ".tsv", {"--layers", "3"}), "'layers' is what the folder says that 'from' names");
+}
+
 TEST_F(TrainHeads, MistakesGetClearErrors) {
-  expect_error({"train", "--task", "classify"}, "needs --from, --train, --valid and --out");
+  expect_error({"train", "--task", "classify"}, "needs --train, --valid and --out");
   expect_error({"train", "--task", "masked-lm"}, "needs --text, --valid-text and --out");
   expect_error(tune("classify", ".tsv", {"--label-names", "one"}), "has 2 labels, but 'label_names' names 1");
   expect_error(tune("classify", ".tsv", {"--regression"}), "train.tsv:2: the label");

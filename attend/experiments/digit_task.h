@@ -1,12 +1,12 @@
-// The demo's task: read a string of digits, write it reversed or sorted. Whoever solves it must look at the right
-// digit at the right time, so the learned cross-attention can be checked by eye.
+// A task for small models: read a string of digits, write it reversed or sorted. Whoever solves it must look at the
+// right digit at the right time, so the learned cross-attention can be checked by eye.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace attend::cli {
+namespace attend::experiments {
 
 enum class DigitTask : std::uint8_t { reverse, sort };
 
@@ -29,4 +29,4 @@ struct DigitBatchOptions {
 // Batch number `index` of a seed: always the same one.
 DigitBatch make_digit_batch(const DigitBatchOptions& options, std::uint32_t index);
 
-}  // namespace attend::cli
+}  // namespace attend::experiments

@@ -1,10 +1,10 @@
-#include "attend/cli/support/digit_task.h"
+#include "attend/experiments/digit_task.h"
 
 #include <algorithm>
 
 #include "attend/base/random.h"
 
-namespace attend::cli {
+namespace attend::experiments {
 
 std::string solve(DigitTask task, const std::string& digits) {
   std::string answer = digits;
@@ -56,4 +56,4 @@ DigitBatch make_digit_batch(const DigitBatchOptions& options, std::uint32_t inde
   return batch;
 }
 
-}  // namespace attend::cli
+}  // namespace attend::experiments

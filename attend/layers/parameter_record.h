@@ -1,0 +1,36 @@
+// What stands behind nn::Parameter and nn::Parameters. No public header includes this one.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "attend/layers/inner.h"
+#include "attend/layers/parameters.h"
+#include "attend/nn/parameters.h"
+
+namespace attend::layers {
+
+struct ParametersState;
+
+struct [[gnu::visibility("hidden")]] ParameterRecord {
+  nn::Parameter inner = {};
+  Tensor tensor = {};  // inner.value as a public tensor
+  const ParametersState* owner = nullptr;
+};
+
+struct [[gnu::visibility("hidden")]] ParametersState {
+  explicit ParametersState(const Device& on) : device(on) {}
+  void check_owner() const;
+  const nn::Parameters::Entry& entry(std::string_view name) const;
+
+  Device device;
+  std::vector<std::shared_ptr<ParameterRecord>> records;  // entries of inner point to them
+  std::unique_ptr<nn::Parameters> inner;
+};
+
+struct [[gnu::visibility("hidden")]] ParameterAccess {
+  static const std::shared_ptr<ParameterRecord>& record(const Parameter& parameter);
+};
+
+}  // namespace attend::layers

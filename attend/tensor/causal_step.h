@@ -1,0 +1,47 @@
+// One step of a pre-norm decoder (GPT-2) as a single kernel, where a device has one (Backend::causal_step). It computes
+// what the layers compute one after another for the newest position of each row; the layers stay the reference, and
+// what is used where it has no kernel.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attend/tensor/activation.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend {
+
+// What a layer multiplies by. Weights are [in, out].
+struct DecoderLayer {
+  Tensor norm1_weight, norm1_bias;        // [C]
+  Tensor input_weight, input_bias;        // [C, 3·C]: queries, keys, values
+  Tensor output_weight, output_bias;      // [C, C]
+  Tensor norm2_weight, norm2_bias;        // [C]
+  Tensor expand_weight, expand_bias;      // [C, F]
+  Tensor contract_weight, contract_bias;  // [F, C]
+};
+
+struct DecoderWeights {
+  std::int64_t heads = 1;
+  float eps = 1e-5f;
+  Activation activation = Activation::gelu_tanh;
+  std::vector<DecoderLayer> layers;
+  Tensor norm_weight, norm_bias;  // after the last layer, [C]
+};
+
+// Made from a model's weights as they are at that time.
+class CausalStep {
+ public:
+  virtual ~CausalStep() = default;
+  // x [rows, C]: the newest position of each row, embedded -> states [rows, C] after the last norm. Its keys and values
+  // go to slots [rows] of the caches, one [rows · capacity, 2·C] per layer; lengths [rows] include the newest.
+  struct Input {
+    Tensor x = {};
+    std::vector<Tensor> caches = {};
+    std::int64_t capacity = 0;
+    Tensor lengths = {}, slots = {};
+  };
+  virtual void run(const Input& in, const Tensor& states) = 0;
+};
+
+}  // namespace attend
