@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/view/boxes_figure.h"
 #include "attend/view/caption_figure.h"
+#include "attend/view/figure_layout.h"
 #include "attend/view/image_heat.h"
 #include "attend/view/terminal_image.h"
 #include "attend/view/tiles_figure.h"
@@ -59,7 +60,7 @@ TEST(Tiles, LieInRowsUnderTheirTitles) {
   EXPECT_LE(page.pixels[1].x + 100, page.width);
   EXPECT_LE(page.pixels[2].y + 50, page.height);
   EXPECT_EQ(page.texts.size(), 4u);
-  const Figure both = stacked(page, page);
+  const Figure both = stacked({page, page});
   EXPECT_DOUBLE_EQ(both.height, 2 * page.height);
   EXPECT_DOUBLE_EQ(both.pixels[3].y, page.pixels[0].y + page.height);
   EXPECT_THROW(tiles_figure({}, {}), Error);
