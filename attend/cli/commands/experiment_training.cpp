@@ -36,9 +36,9 @@ void print_digits(const std::vector<experiments::DigitResult>& results, const ex
   streams.out << fmt::format("Reverse {} to {} digits: {} steps of {} strings, then {} unseen strings\n\n",
                              training.min_length, training.max_length, training.learn.steps, training.rows,
                              training.tested)
-              << "model        score           parameters  loss, first half  loss, end   right  seconds\n";
+              << "model        score           parameters  loss, middle  loss, end   right  seconds\n";
   for (const auto& one : results)
-    streams.out << fmt::format("{:<12} {:<15} {:>10}  {:>16.3f} {:>10.3f} {:>6.1f}% {:>8.1f}\n", one.model, one.score,
+    streams.out << fmt::format("{:<12} {:<15} {:>10}  {:>12.3f} {:>10.3f} {:>6.1f}% {:>8.1f}\n", one.model, one.score,
                                one.parameters, one.curve.losses[one.curve.losses.size() / 2 - 1],
                                one.curve.losses.back(), 100 * one.right, one.curve.seconds);
 }
