@@ -75,6 +75,7 @@ constexpr Entry text_rnn(std::string_view type) {
           .family = Family::text_rnn,
           .body = Task::generate,
           .heads = kLanguageHeads,
+          .head = "score",
           .check = [](const Json& config, std::string_view what) { models::text_rnn_config(config, what); },
           .make_language_model = make_language<models::RnnLanguageModel, models::text_rnn_config>};
 }

@@ -89,7 +89,7 @@ def test_course(browser, address):
     check(True, "every stop has a command, something to try, what to expect, a line of code and a view")
     browser.open(f"{address}#view=course")
     check(browser.js("document.querySelector('article h2').textContent") == titles[-1], "the browser remembers where one is")
-    browser.open(f"{address}#view=course&course=3")
+    browser.open(f"{address}#view=course&course={titles.index('Attention with numbers') + 1}")
     click(browser, '[data-mark="In the code"] a.source')
     browser.until("!!document.querySelector('#source .here')")
     check("softmax_of" in browser.js("document.querySelector('#source .here').textContent"), "a link shows the line of code")

@@ -124,9 +124,9 @@ class HeadJob : public JobOf<HeadTask> {
 
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (!run_.folder.resumed() && !run_.from.empty()) {
-      const checkpoint::LoadReport report =
-          checkpoint::load_hugging_face(checkpoint::TensorFiles::open(run_.from), *weights[0],
-                                        {.prefix = std::string(start_.entry->prefix), .new_head = true});
+      const checkpoint::LoadReport report = checkpoint::load_hugging_face(
+          checkpoint::TensorFiles::open(run_.from), *weights[0],
+          {.prefix = std::string(start_.entry->prefix), .head = std::string(start_.entry->head), .new_head = true});
       run_.options.messages << fmt::format(
           "from {}{}\n", run_.from.string(),
           report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
