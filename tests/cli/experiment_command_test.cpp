@@ -53,7 +53,7 @@ TEST_P(Experiments, PrintATableAndWriteFiles) {
 }
 
 TEST_P(Experiments, BadValuesEndWithOne) {
-  for (const Words& bad : {Words{"--device", "tpu"}, Words{"--dimensions", "0"}, Words{"--svg", "/nowhere/a.svg"}}) {
+  for (const Words& bad : {Words{"--device", "tpu"}, Words{"--dimensions", "0"}, Words{"--svg", "/dev/null/a.svg"}}) {
     const Outcome outcome = run_attend(words(bad));
     EXPECT_EQ(outcome.code, 1) << bad[0];
     EXPECT_NE(outcome.err.find("attend: "), std::string::npos) << outcome.err;

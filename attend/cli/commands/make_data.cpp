@@ -25,7 +25,8 @@ constexpr const char* kMakeDataExamples = R"(
   attend make-data scenes --out scenes # 20,000 training and 1,000 validation images with boxes and captions
   attend make-data grammar --out .data/grammar # a small English and an invented language with another word order
   attend make-data pronouns --out .data/pronouns # "it was too tired", "it was too wide": il or elle, for recipes/minutes
-  attend make-data stories --out .data/stories # labelled texts for BERT's four tasks, for recipes/minutes
+  attend make-data coreference --out .data/coreference # the same question in many English and French sentences, for translators
+  attend make-data stories --out .data/stories # labelled examples for BERT's four tasks, for recipes/minutes
   attend make-data numbers --out numbers # "two thousand and seven" to 2007
   attend make-data reverse --out reverse # the words of a line in reverse order
   attend make-data recall --out recall --distance 512 --count 2000 # lines that end with their first letters
@@ -37,9 +38,13 @@ constexpr const char* kStories = "stories";
 
 const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
   static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {
-      {"dates", data::TextKind::dates},     {"numbers", data::TextKind::numbers},
-      {"reverse", data::TextKind::reverse}, {"grammar", data::TextKind::grammar},
-      {"recall", data::TextKind::recall},   {"pronouns", data::TextKind::pronouns}};
+      {"dates", data::TextKind::dates},
+      {"numbers", data::TextKind::numbers},
+      {"reverse", data::TextKind::reverse},
+      {"grammar", data::TextKind::grammar},
+      {"recall", data::TextKind::recall},
+      {"pronouns", data::TextKind::pronouns},
+      {"coreference", data::TextKind::coreference}};
   return kKinds;
 }
 

@@ -31,6 +31,8 @@ TextPair make_any(const TextMaker& maker, TextRandom& random) {
       return make_recall(random, maker.distance);
     case TextKind::pronouns:
       return make_pronoun(random);
+    case TextKind::coreference:
+      return make_coreference(random);
   }
   fail("make-data: there is no such text");
 }

@@ -12,7 +12,7 @@
 
 namespace attend::data {
 
-enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar, recall, pronouns };
+enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar, recall, pronouns, coreference };
 enum class TextSet : std::uint8_t { train, valid, test };
 
 struct TextPair {
@@ -50,6 +50,7 @@ TextPair make_number(TextRandom& random);
 TextPair make_reverse(TextRandom& random);
 TextPair make_sentence(TextRandom& random);
 TextPair make_pronoun(TextRandom& random);
+TextPair make_coreference(TextRandom& random);
 
 // The English nouns of a sentence that make_pronoun() made, and the one of them that "it" stands for.
 struct PronounParts {
