@@ -38,7 +38,7 @@ Tokenizer Translator::tokenizer() const { return tokenizer_of(inner_, inner_->to
 Generator::Generator(const std::filesystem::path& folder, const Device& device, const ModelOptions& options)
     : inner_(opened<tasks::Generator>(folder, device, options)) {}
 std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options) const {
-  return inner_->generate(prompt, options);
+  return inner_->generate(prompt, options, draft_.get());
 }
 void Generator::generate_many(Lines prompts, const GenerateOptions& options, const ManyOptions& many) const {
   inner_->generate_many(prompts, options, many);

@@ -79,6 +79,9 @@ class Generator {
 
   // As many as options.samples. Throws Error when the prompt leaves no room.
   std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options = {}) const;
+  // generate() asks this model, smaller and with the same tokens, for guesses: speculative decoding. The texts stay
+  // the same. GenerateOptions::speculate alone guesses from the text itself.
+  void use_draft(const Generator& draft) { draft_ = draft.inner_; }
   // For each prompt what generate() returns with options.seed + its number; the first has number 0. No beams, no
   // on_text. When it is interrupted, prompts that were not reported are missing.
   void generate_many(std::span<const std::string> prompts, const GenerateOptions& options,
@@ -88,7 +91,7 @@ class Generator {
   Tokenizer tokenizer() const;
 
  private:
-  std::shared_ptr<const tasks::Generator> inner_;
+  std::shared_ptr<const tasks::Generator> inner_, draft_;
 };
 
 // A label, or a number, for each text or pair of texts.

@@ -23,6 +23,7 @@ class AttentionHeads {
         window_(args.mask.window),
         packed_(args.mask.query_offsets.defined()),
         by_heads_(args.k.rank() == 4),
+        one_cache_(by_heads_ && args.k.dim(0) == 1),
         width_(args.q.width() / std::max<std::int64_t>(1, args.heads)) {
     sequences_ = packed_ ? args.mask.query_offsets.size() - 1 : args.q.dim(0);
     most_queries_ = packed_ ? args.mask.max_queries : args.q.dim(1);
@@ -82,8 +83,9 @@ class AttentionHeads {
   AttentionHead head(std::int64_t b, std::int64_t h) const {
     AttentionHead head;
     head.q = element(q_, first_query(b), h), head.q_stride = q_.stride;
-    head.k = by_heads_ ? k_.at((2 * b * heads_ + h) * most_keys_) : element(k_, first_key(b), h);
-    head.v = by_heads_ ? k_.at(((2 * b + 1) * heads_ + h) * most_keys_) : element(v_, first_key(b), h);
+    const std::int64_t row = one_cache_ ? 0 : b;
+    head.k = by_heads_ ? k_.at((2 * row * heads_ + h) * most_keys_) : element(k_, first_key(b), h);
+    head.v = by_heads_ ? k_.at(((2 * row + 1) * heads_ + h) * most_keys_) : element(v_, first_key(b), h);
     head.k_stride = k_.stride, head.v_stride = v_.stride;
     head.queries = count_queries(b), head.keys = count_keys(b);
     const std::int64_t keys = packed_ ? head.keys : most_keys_;
@@ -118,7 +120,7 @@ class AttentionHeads {
   float scale_;
   bool causal_, windowed_, padded_ = false;
   AttentionWindow window_;
-  bool packed_, by_heads_;
+  bool packed_, by_heads_, one_cache_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
   const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr, *seen_from_ = nullptr;
   DropRule rule_;

@@ -53,11 +53,6 @@ SamplingParams draw_of(const SampleOptions& options, std::size_t sentence, std::
   return draw;
 }
 
-nn::StepModel::Wanted wanted_of(const Sampler& drawer, std::span<const SamplingParams> draws) {
-  if (drawer.greedy()) return {1};
-  return drawer.model_may_draw() ? nn::StepModel::Wanted(0, draws) : nn::StepModel::Wanted(0);
-}
-
 void check_options(const SampleOptions& options) {
   check(options.samples >= 1, "sample: {} samples of each sentence; at least 1", options.samples);
   check_draws(options);
@@ -84,7 +79,7 @@ std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOp
     for (const SampledSentence& sentence : running)
       for (std::size_t r = 0; r < samples; ++r)
         draws.push_back(draw_of(options, sentence.index, static_cast<std::uint32_t>(r), position));
-    const nn::StepModel::Scores scores = model.step(tokens, wanted_of(drawer, draws));
+    const nn::StepModel::Scores scores = model.step(tokens, drawer.wanted(draws));
     std::vector<SampledSentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();

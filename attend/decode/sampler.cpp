@@ -34,11 +34,22 @@ SamplingParams draw_for(const SampleOptions& options, std::uint64_t seed, std::u
           .sample = sample};
 }
 
+SamplingParams draw_at(const SampleOptions& options, std::size_t position) {
+  SamplingParams draw = draw_for(options, options.seed, 0, 0);
+  draw.position = static_cast<std::uint32_t>(position);
+  return draw;
+}
+
 Sampler::Sampler(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed)
     : options_(options), suppressed_(static_cast<std::size_t>(vocabulary)) {
   for (std::int32_t id : options.suppressed)
     if (id >= 0 && id < vocabulary) suppressed_[static_cast<std::size_t>(id)] = true;
   check(allowed > 0, "sample: every token is suppressed");
+}
+
+nn::StepModel::Wanted Sampler::wanted(std::span<const SamplingParams> draws) const {
+  if (greedy()) return {1};
+  return model_may_draw() ? nn::StepModel::Wanted(0, draws) : nn::StepModel::Wanted(0);
 }
 
 Sampler::Drawn Sampler::operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text,

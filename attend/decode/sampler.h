@@ -18,6 +18,8 @@ void check_draws(const SampleOptions& options);
 
 // The draw of the first token of a text: the same rules for all of it, and number `position` for each next.
 SamplingParams draw_for(const SampleOptions& options, std::uint64_t seed, std::uint32_t number, std::uint32_t sample);
+// The same for one more token of a search with one text.
+SamplingParams draw_at(const SampleOptions& options, std::size_t position);
 
 // What every draw of one search shares.
 class Sampler {
@@ -28,6 +30,8 @@ class Sampler {
   bool greedy() const { return options_.top_k == 1 && options_.repetition_penalty == 1; }  // the likeliest is enough
   // Whether a model may draw: only a penalty must know the text.
   bool model_may_draw() const { return options_.repetition_penalty == 1; }
+  // What to ask of a model for rows with these draws, and hand over below.
+  nn::StepModel::Wanted wanted(std::span<const SamplingParams> draws) const;
 
   struct Drawn {
     std::int32_t token;

@@ -11,6 +11,7 @@
 #include "attend/models/hugging_face_config.h"
 #include "attend/nn/causal_batch.h"
 #include "attend/nn/causal_decoder.h"
+#include "attend/nn/causal_text.h"
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
@@ -298,6 +299,11 @@ LanguageModel::Facts GPT2LanguageModel::facts() const {
 std::unique_ptr<nn::StepModel> GPT2LanguageModel::start(Pass& pass, const Tensor& prompts, std::int64_t group,
                                                         std::int64_t tokens) const {
   return std::make_unique<nn::CausalDecoder>(body_, pass, prompts, group, tokens);
+}
+
+std::unique_ptr<nn::TextModel> GPT2LanguageModel::text(Backend& backend, std::int64_t room) const {
+  if (!nn::CausalText::supports(body_, backend)) return nullptr;
+  return std::make_unique<nn::CausalText>(body_, backend, room);
 }
 
 std::unique_ptr<nn::BatchModel> GPT2LanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t room) const {

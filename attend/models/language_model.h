@@ -13,6 +13,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"
 #include "attend/nn/step_model.h"
+#include "attend/nn/text_model.h"
 #include "attend/ops/softmax.h"
 
 namespace attend::models {
@@ -42,6 +43,8 @@ class LanguageModel {
   // ignores its tokens. `tokens` says how many more there will be. The pass must outlive the result.
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& prompts, std::int64_t group,
                                                std::int64_t tokens) const = 0;
+  // One text of up to `room` tokens for speculative decoding; null for a model that cannot take tokens back.
+  virtual std::unique_ptr<nn::TextModel> text(Backend& /*backend*/, std::int64_t /*room*/) const { return nullptr; }
   // Rows that texts of up to `room` tokens enter and leave.
   virtual std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const = 0;
 };

@@ -65,9 +65,7 @@ class SelfAttention {
                     const ops::GlobalPositions* globals = nullptr, const Rotation& rotation = {}) const {
     if (kept.goes_on()) {
       const Tensor q = query_of_newest(x, kept, rotation);  // [B, 1, C]
-      // A cache for a window holds only that window.
-      const AttentionMask row{.key_lengths = kept.places.lengths, .bias = mask.bias};
-      return output_.back(x, score_.attend(q, kept.cache->keys(), kept.cache->values(), options(row)));
+      return output_.back(x, attend_cache(q, kept, mask.bias));
     }
     const Tensor read = x.value(), all = project(read);  // [.., 3·C]
     auto [q, k, v] = ops::split<3>(all);                 // [.., C] each, windows of one tensor
@@ -128,6 +126,16 @@ class SelfAttention {
     const std::int64_t T = x.dim(1), G = std::min(config_.window.globals, T);
     const Tensor seen = ops::attention(ops::slice(own.q, 1, 0, G), own.k, own.v, all);  // [B, G, C]
     return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
+  }
+  // Queries [B, 1, C] read their rows of the cache, or all of them the row of one text. A cache for a window holds only
+  // that window.
+  Tensor attend_cache(const Tensor& q, const LayerCache& kept, const Tensor& bias) const {
+    AttentionMask row{.key_lengths = kept.places.lengths, .bias = bias};
+    const Tensor keys = kept.cache->keys(), values = kept.cache->values();
+    if (!kept.places.query_offsets.defined()) return score_.attend(q, keys, values, options(row));
+    row.query_offsets = kept.places.query_offsets, row.key_offsets = kept.places.key_offsets;
+    row.max_queries = 1, row.max_keys = kept.cache->capacity();
+    return score_.attend(q.flat_rows(), keys.flat_rows(), values.flat_rows(), options(row)).reshape(q.shape());
   }
   // The query of the newest position, [B, 1, C]. Its key and value go into the cache.
   Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept, const Rotation& rotation) const {

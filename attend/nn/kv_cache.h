@@ -55,6 +55,9 @@ struct CachePlaces {
   Tensor slots = {};
   // The same for caches that roll, indexed by KvCache::ring_number(); -1 means that the position is not kept.
   std::vector<Tensor> ring_slots = {};
+  // On a GPU, if the rows are positions of one text in one row of the cache: 0, 1, .. rows, and as many zeros. They
+  // make every position a packed sequence whose keys begin at the same place (AttentionMask).
+  Tensor query_offsets = {}, key_offsets = {};
 };
 
 // The size of one position in a cache.

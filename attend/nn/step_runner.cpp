@@ -36,8 +36,11 @@ bool StepRunner::expected(const Step& step) const {
   return true;
 }
 
-// On the host nothing runs concurrently, and a probe must not see steps that may be discarded.
-bool StepRunner::goes_ahead() const { return chooses() && !pass_.backend().on_host() && !pass_.probe(); }
+// On the host nothing runs concurrently, and a probe must not see steps that may be discarded. Of several positions of
+// one text the caller must say which are kept.
+bool StepRunner::goes_ahead() const {
+  return chooses() && !pass_.backend().on_host() && !pass_.probe() && !(one_text_ && rows_ > 1);
+}
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   check(step.positions.size() == step.tokens.size(), "decoder: {} tokens at {} positions", step.tokens.size(),
@@ -135,7 +138,7 @@ void StepRunner::prepare(const Step& step) {
   if (!fits(step) || !words_.defined()) {
     Backend& backend = pass_.backend();
     rows_ = rows, top_k_ = step.wanted.top_k, rings_ = static_cast<std::int64_t>(step.rings.size());
-    draws_ = !step.wanted.draws.empty();
+    draws_ = !step.wanted.draws.empty(), one_text_ = step.one_text;
     words_ = make_tensor(backend, {tokens_begin() + (draws_ ? 3 + 2 * top_k_ : 2 + 2 * top_k_) * rows_}, DType::i32);
     ones_ = make_tensor(backend, {moving()}, DType::i32);
     upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(moving()), 1));
@@ -157,9 +160,12 @@ void StepRunner::send(const Step& step) {
   sent_.clear();
   for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position));
   for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position + 1));
+  const auto first_slot = [&](std::size_t row, std::int64_t capacity) {
+    return step.one_text ? 0 : static_cast<std::int64_t>(row) * capacity;
+  };
   const auto send_slots = [&](const CacheRing& ring, std::int64_t capacity) {
     for (std::size_t row = 0; row < next_.size(); ++row)
-      sent_.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(row) * capacity + ring.place(next_[row])));
+      sent_.push_back(static_cast<std::int32_t>(first_slot(row, capacity) + ring.place(next_[row])));
   };
   send_slots({}, step.capacity);
   for (const auto& [ring, capacity] : step.rings) send_slots(ring, capacity);

@@ -45,6 +45,7 @@ class StepRunner {
     StepModel::Wanted wanted = {};
     std::span<const std::int64_t> entered = {};  // rows whose text is new since the last step
     std::span<const RingRoom> rings = {};        // rings of caches that roll; the same at every step
+    bool one_text = false;  // rows are positions of one text, in the first row of the caches; the same at every step
   };
   // u8 [V]: tokens that are excluded from the top k and from sampling.
   void suppress(const Tensor& suppressed) {
@@ -98,7 +99,7 @@ class StepRunner {
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
   std::int64_t rows_ = 0, top_k_ = 0, rings_ = 0, runs_ = 0;
-  bool draws_ = false;
+  bool draws_ = false, one_text_ = false;
   // ones_ is added to the moving words after each step; logits_ keeps all logits if they are wanted.
   Tensor suppressed_, words_, ones_, logits_;
   std::vector<std::int32_t> sent_;

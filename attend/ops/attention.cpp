@@ -30,7 +30,9 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
   } else {
     check(q.rank() == 3 && k.rank() >= 3, "attention: q and k must be [B, T, H·D], not {} and {}", q.shape(),
           k.shape());
-    check(q.dim(0) == k.dim(0), "attention: q is {} and k is {}: the batches differ", q.shape(), k.shape());
+    const bool one_cache = k.rank() == 4 && k.dim(0) == 1;
+    check(q.dim(0) == k.dim(0) || one_cache, "attention: q is {} and k is {}: the batches differ", q.shape(),
+          k.shape());
   }
   const AttentionWindow& window = mask.window;
   check(window.before >= -1 && window.after >= -1 && window.globals >= 0,

@@ -20,8 +20,8 @@ struct AttentionOptions {
 };
 
 // softmax(q kᵀ / √D + mask) v.   q [B, T, H·D]   k, v [B, S, H·D], or packed [rows, H·D]   ->   like q
-// k and v may both be a cache by heads, [B, 2·H, S, D] (backend.h). Head h is columns [h·D, (h + 1)·D), so nothing is
-// permuted before or after. q, k and v may be views of one projection.
+// k and v may both be a cache by heads, [B, 2·H, S, D] (backend.h), or [1, 2·H, S, D] that all sequences read. Head h
+// is columns [h·D, (h + 1)·D), so nothing is permuted before or after. q, k and v may be views of one projection.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
 }  // namespace attend::ops

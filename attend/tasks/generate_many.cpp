@@ -51,6 +51,7 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
   check(options.samples >= 1, "generate: at least 1 sample, not {}", options.samples);
   check(many.batch >= 1 && many.batch <= 1 << 16, "generate: a batch of {} texts; 1 to 65536", many.batch);
   check(options.beams == 0, "generate: beam search takes one prompt at a time");
+  check(options.speculate == 0, "generate: speculative decoding takes one prompt at a time");
   const std::int64_t longest = model_->facts().max_length;
   const auto samples = static_cast<std::size_t>(options.samples);
   std::vector<decode::Text> texts;

@@ -8,6 +8,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
+#include "attend/decode/speculate.h"
 #include "attend/models/config_checks.h"
 #include "attend/tasks/growing_text.h"
 
@@ -68,15 +69,20 @@ bool Generator::has_stop(std::span<const std::int32_t> written, const std::vecto
 Generated Generator::finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const {
   std::string text = tokenizer_.decode(result.tokens);
   text.resize(std::min(text.size(), find_stop(text, stops)));
-  return {std::move(text), static_cast<std::int64_t>(result.tokens.size()), result.finished};
+  return {
+      .text = std::move(text), .tokens = static_cast<std::int64_t>(result.tokens.size()), .finished = result.finished};
 }
 
-std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options) const {
+std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options,
+                                           const Generator* draft) const {
   check(options.max_tokens >= 1, "generate: max-tokens must be at least 1, not {}", options.max_tokens);
   check(options.samples >= 1 && options.samples <= limits::kMostSamples, "generate: 1 to {} samples, not {}",
         limits::kMostSamples, options.samples);
   check(options.beams >= 0 && options.beams <= limits::kMostBeams,
         "generate: the number of beams must be 0 (none) to {}, not {}", limits::kMostBeams, options.beams);
+  const bool ahead = draft || options.speculate != 0;
+  check(!ahead || (options.beams == 0 && options.samples == 1),
+        "generate: speculative decoding writes one sample, without beams");
   const std::vector<std::int32_t> ids = read_prompt(prompt);
   const models::LanguageModel::Facts config = model_->facts();
   const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));
@@ -85,6 +91,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
 
   Pass pass(backend_);
   std::vector<decode::Hypothesis> results;
+  std::int64_t steps = 0;
   GrowingText growing(tokenizer_, options.stops);
   if (options.beams > 0) {
     const auto decoder = model_->start(pass, ids_tensor(backend_, ids), options.beams, longest);
@@ -98,30 +105,37 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                                              .results = std::min(options.samples, options.beams)})
                   .front();
   } else {
-    const auto decoder = model_->start(pass, ids_tensor(backend_, ids), options.samples, longest);
     const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
       const bool stopped = growing.add(written);
       if (options.on_text && options.samples == 1)
         if (const std::string piece = growing.take(); !piece.empty()) options.on_text(piece);
       return stopped || (options.interrupted && options.interrupted());
     };
-    results = decode::sample(*decoder, decode::greedy_at_zero({.temperature = options.temperature,
-                                                               .top_k = options.top_k,
-                                                               .top_p = options.top_p,
-                                                               .min_p = options.min_p,
-                                                               .repetition_penalty = options.repetition_penalty,
-                                                               .prompt = ids,
-                                                               .seed = options.seed,
-                                                               .samples = options.samples,
-                                                               .start = ids.back(),
-                                                               .end = end,
-                                                               .suppressed = suppressed,
-                                                               .max_lengths = {longest},
-                                                               .stop = stop}))
-                  .front();
+    const decode::SampleOptions drawing = decode::greedy_at_zero({.temperature = options.temperature,
+                                                                  .top_k = options.top_k,
+                                                                  .top_p = options.top_p,
+                                                                  .min_p = options.min_p,
+                                                                  .repetition_penalty = options.repetition_penalty,
+                                                                  .prompt = ids,
+                                                                  .seed = options.seed,
+                                                                  .samples = options.samples,
+                                                                  .start = ids.back(),
+                                                                  .end = end,
+                                                                  .suppressed = suppressed,
+                                                                  .max_lengths = {longest},
+                                                                  .stop = stop});
+    if (ahead) {
+      decode::Speculated found = speculated(drawing, options.speculate, draft);
+      results.push_back(std::move(found.hypothesis));
+      steps = found.steps;
+    } else {
+      const auto decoder = model_->start(pass, ids_tensor(backend_, ids), options.samples, longest);
+      results = decode::sample(*decoder, drawing).front();
+    }
   }
   std::vector<Generated> generated;
   for (const decode::Hypothesis& result : results) generated.push_back(finished(result, options.stops));
+  if (ahead) generated[0].steps = steps;
   if (options.on_text && generated.size() == 1)
     if (const std::string rest = options.beams > 0 ? generated[0].text : growing.take_rest(); !rest.empty())
       options.on_text(rest);

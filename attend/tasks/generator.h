@@ -21,6 +21,11 @@
 #include "attend/tasks/results.h"
 #include "attend/text/tokenizer.h"
 
+namespace attend::decode {
+struct SampleOptions;
+struct Speculated;
+}  // namespace attend::decode
+
 namespace attend::tasks {
 
 class Generator {
@@ -28,8 +33,10 @@ class Generator {
   Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
   ~Generator();
 
-  // As many as options.samples. Throws Error when the prompt leaves no room.
-  std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;
+  // As many as options.samples. Throws Error when the prompt leaves no room. A draft, a smaller model with the same
+  // tokens, guesses tokens ahead (decode/speculate.h); the text stays the same.
+  std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options,
+                                  const Generator* draft = nullptr) const;
   // For each prompt what generate() gives with options.seed + its number (the first has 0), whoever shares the batch
   // (on a GPU up to rounding): where a text ends, the next one begins (decode/sample_texts.h). No beams, no on_text.
   // When it is interrupted, prompts that were not told are missing.
@@ -54,6 +61,7 @@ class Generator {
 
  private:
   bool has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const;
+  decode::Speculated speculated(const decode::SampleOptions& options, std::int64_t most, const Generator* draft) const;
   Generated finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const;
 
   Generator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,

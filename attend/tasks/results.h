@@ -144,6 +144,8 @@ struct GenerateOptions {
   std::int64_t beams = 0;  // above 0: beam search instead of drawing
   std::int64_t samples = 1;
   std::uint64_t seed = 1;
+  // Up to 15 tokens are guessed ahead and read in one step (speculative decoding); 0: none. The text stays the same.
+  std::int64_t speculate = 0;
   std::vector<std::string> stops = {};  // the text ends before the first of these
   // Hears the text of a single sample as it grows. The pieces joined are what generate() returns.
   std::function<void(std::string_view piece)> on_text = {};
@@ -154,7 +156,8 @@ struct GenerateOptions {
 struct Generated {
   std::string text;  // without the prompt
   std::int64_t tokens = 0;
-  bool finished = false;  // the model ended it, or a stop string did; else it was cut at max_tokens
+  bool finished = false;   // the model ended it, or a stop string did; else it was cut at max_tokens
+  std::int64_t steps = 0;  // of the model, fewer than tokens if guesses were right; 0 without speculative decoding
 };
 
 // Many prompts: how many texts are written at once, and who hears of them.

@@ -124,6 +124,37 @@ TEST_F(Generation, ManyPromptsAreWrittenAsEachAlone) {
   EXPECT_THROW(generator_.generate_many(prompts, {}, {.batch = 0}), Error);
 }
 
+// Guesses from the text, from a draft that is the model itself, and from one with other weights.
+TEST_F(Generation, GuessingAheadWritesTheSameText) {
+  const tasks::Generator rounded(folder_, cpu(), {DType::f32, nn::WeightForm::int8});
+  for (const char* prompt : {"the cat", "the dog sat on the", "sat", ""})
+    for (tasks::GenerateOptions options :
+         {tasks::GenerateOptions{.max_tokens = 30, .top_k = 1},
+          {.max_tokens = 30, .temperature = 0.8f, .top_k = 20, .seed = 7},
+          {.max_tokens = 15, .top_p = 0.9f, .repetition_penalty = 1.2f, .stops = {"e", "og"}}}) {
+      const tasks::Generated expected = generator_.generate(prompt, options)[0];
+      const auto expect_same = [&](const tasks::Generated& found) {
+        EXPECT_EQ(found.text, expected.text) << prompt;
+        EXPECT_EQ(found.tokens, expected.tokens);
+        EXPECT_EQ(found.finished, expected.finished);
+        EXPECT_GE(found.steps, 1);
+      };
+      for (const tasks::Generator* draft : std::initializer_list<const tasks::Generator*>{&generator_, &rounded})
+        expect_same(generator_.generate(prompt, options, draft)[0]);
+      options.speculate = 7;
+      expect_same(generator_.generate(prompt, options)[0]);
+    }
+}
+
+TEST_F(Generation, GuessingAheadNeedsTheSameTokensAndOneText) {
+  const tasks::Generator other("models/shakespeare", cpu(), DType::f32);
+  EXPECT_THROW(generator_.generate("the", {.max_tokens = 5}, &other), Error);
+  EXPECT_THROW(generator_.generate("the", {.samples = 2, .speculate = 3}), Error);
+  EXPECT_THROW(generator_.generate("the", {.beams = 2, .speculate = 3}), Error);
+  EXPECT_THROW(generator_.generate("the", {.speculate = 16}), Error);
+  EXPECT_THROW(generator_.generate_many(std::vector<std::string>{"the"}, {.speculate = 3}, {}), Error);
+}
+
 TEST_F(Generation, PerplexityCountsEveryTokenOnce) {
   std::string text;
   for (int i = 0; i < 3; ++i) text += kGeneratorText;

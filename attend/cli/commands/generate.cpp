@@ -43,7 +43,7 @@ struct OpenModel {
 
 struct GenerateCommand {
   ModelOptions model;
-  std::string prompt, prompts;
+  std::string prompt, prompts, draft;
   std::int64_t batch = tasks::ManyOptions{}.batch, max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool greedy = false, json = false;
   tasks::GenerateOptions generate = {.max_tokens = 100, .temperature = 1, .top_k = 50};
@@ -54,14 +54,19 @@ constexpr const char* kGenerateExamples = R"(
   echo "Once upon a time" | attend generate --model gpt2 --temperature 0.8 --top-p 0.95 --max-tokens 200
   attend generate --model gpt2 --greedy --stop "." "Attention is"
   attend generate --model gpt2 --samples 3 --json "My name is"
+  attend generate --model gpt2-xl --draft gpt2 --max-tokens 200 "Attention is"
   attend generate --model gpt2 --prompts questions.txt --batch 64 --max-tokens 200 --json > answers.jsonl)";
+
+Json as_json(const std::string& prompt, const tasks::Generated& result) {
+  Json json = {{"prompt", prompt}, {"text", result.text}, {"tokens", result.tokens}, {"finished", result.finished}};
+  if (result.steps > 0) json["steps"] = result.steps;
+  return json;
+}
 
 void write_texts(const std::string& prompt, const std::vector<tasks::Generated>& texts, bool json, std::ostream& out) {
   for (const tasks::Generated& result : texts)
     if (json)
-      out << Json({{"prompt", prompt}, {"text", result.text}, {"tokens", result.tokens}, {"finished", result.finished}})
-                 .dump()
-          << '\n';
+      out << as_json(prompt, result).dump() << '\n';
     else
       out << prompt << result.text << "\n\n";
   out << std::flush;
@@ -105,13 +110,18 @@ void run_generate(const GenerateCommand& options, const Streams& streams) {
   tasks::GenerateOptions generate = options.generate;
   if (options.greedy) generate.top_k = 1;
   generate.interrupted = [&] { return interrupt.requested(); };
+  check(options.draft.empty() || options.prompts.empty(),
+        "generate: --draft takes one prompt at a time, not --prompts");
   if (!options.prompts.empty()) return run_many(options, generate, model.generator, streams);
   const bool streaming = generate.samples == 1 && !options.json;
   if (streaming) {
     streams.out << prompt << std::flush;
     generate.on_text = [&](std::string_view piece) { streams.out << piece << std::flush; };
   }
-  const std::vector<tasks::Generated> results = model.generator.generate(prompt, generate);
+  std::unique_ptr<tasks::Generator> draft;
+  if (!options.draft.empty())
+    draft = std::make_unique<tasks::Generator>(options.draft, *model.backend, options.model.format());
+  const std::vector<tasks::Generated> results = model.generator.generate(prompt, generate, draft.get());
   if (streaming) {
     streams.out << '\n';
     return;
@@ -170,6 +180,10 @@ void add_generate_command(Flags& program, const Streams& streams) {
         flags.add("--beams", generate.beams, "Use beam search with this beam size instead of sampling.");
         flags.add("--samples", generate.samples, "Number of texts to generate.").group("Decoding");
         flags.add("--seed", generate.seed, "Random seed for sampling.").group("Decoding");
+        flags.add("--speculate", generate.speculate,
+                  "Guess up to this many tokens (1 to 15) from earlier text and check them in one step; 0: none.");
+        add_model_flag(flags, "--draft", options.draft,
+                       "Folder of a smaller model with the same tokens, which guesses");
         flags.add("--stop", generate.stops, "Stop before this string. Repeat for more.").one_at_a_time();
         flags.add("--json", options.json, "Print one JSON object per text.");
       },

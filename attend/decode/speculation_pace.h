@@ -1,0 +1,56 @@
+// How many tokens to guess before a step, so that the most tokens come out in a second: the measured cost of steps of
+// several tokens against the share of guesses that were right. It is 0 where guessing does not pay.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace attend::decode {
+
+class SpeculationPace {
+ public:
+  // kinds: the share of right tokens to expect of each kind of guess. most: tokens of a guess.
+  SpeculationPace(std::span<const double> kinds, std::size_t most);
+
+  // How many tokens of a guess of this kind to try, of those that there are: 0, 1, 3, 7 or 15, because steps of every
+  // size are planned on their own.
+  std::size_t tokens(std::size_t kind, std::size_t available) const;
+  // The same for guesses that cost time. Where they do not pay, a few are tried after longer and longer breaks.
+  std::size_t tokens_of_costly(std::size_t available);
+
+  // Of a guess, so many tokens were compared with what the model wrote, and all but perhaps the last were right.
+  void compared(std::size_t kind, std::size_t tokens, std::size_t right);
+  void step_took(std::size_t tokens, double seconds);
+  void guess_took(std::size_t tokens, double seconds);
+
+ private:
+  // The median of the last times.
+  class Seconds {
+   public:
+    void add(double seconds);
+    bool known() const { return count_ > kPlanned; }
+    double median() const;
+
+   private:
+    // The first steps of a size are planned and captured, which takes longer.
+    static constexpr std::size_t kPlanned = 3, kKept = 9;
+    std::array<double, kKept> last_ = {};
+    std::size_t count_ = 0;
+  };
+  struct Share {
+    double right, compared;  // recent ones weigh more
+  };
+  double step_seconds(std::size_t tokens) const;
+  double tokens_a_second(std::size_t kind, std::size_t guessed) const;
+
+  std::size_t most_;
+  std::vector<Share> shares_;                   // by kind
+  std::array<Seconds, 17> steps_ = {};          // by tokens of a step
+  Seconds guesses_ = {};                        // of one token
+  std::size_t break_ = kFirstBreak, rest_ = 0;  // steps without a guess: how many, and how many are left
+  static constexpr std::size_t kFirstBreak = 16, kLongestBreak = 512;
+};
+
+}  // namespace attend::decode
