@@ -16,7 +16,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-constexpr std::int64_t kTokens = 96, kLongest = 1400;
+constexpr std::int64_t kStepTokens = 96, kLongestStep = 1400;
 
 struct Shape {
   std::int64_t width, heads, layers;
@@ -26,7 +26,7 @@ class SingleStep : public OnDevice {
  protected:
   static models::GPT2Config config(const Shape& shape) {
     models::GPT2Config config;
-    config.vocabulary = kTokens, config.max_length = kLongest;
+    config.vocabulary = kStepTokens, config.max_length = kLongestStep;
     config.width = shape.width, config.heads = shape.heads, config.layers = shape.layers;
     config.init_deviation = 0.08f;
     return config;
@@ -34,7 +34,7 @@ class SingleStep : public OnDevice {
   static Ids some_ids(std::size_t count, std::uint32_t stream) {
     Ids ids;
     for (std::size_t i = 0; i < count; ++i)
-      ids.push_back(static_cast<std::int32_t>(random_word(7, stream, i) % kTokens));
+      ids.push_back(static_cast<std::int32_t>(random_word(7, stream, i) % kStepTokens));
     return ids;
   }
   // The logits behind every token of a text that is read whole, [T, V].
@@ -68,7 +68,7 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
               some_ids(start + static_cast<std::size_t>(row) * 3 + kSteps, static_cast<std::uint32_t>(row)));
           expected.push_back(whole(model, texts.back()));
         }
-        nn::CausalBatch batch(model.body(), backend(), rows, kLongest);
+        nn::CausalBatch batch(model.body(), backend(), rows, kLongestStep);
         std::vector<nn::BatchModel::Prompt> prompts;
         for (std::int64_t row = 0; row < rows; ++row) {
           const Ids& text = texts[static_cast<std::size_t>(row)];
@@ -80,11 +80,11 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
           for (const Ids& text : texts) tokens.push_back(text[text.size() - kSteps + step]);
           const nn::StepModel::Scores scores = batch.step({.tokens = tokens});
           for (std::size_t row = 0; row < texts.size(); ++row)
-            expect_close(std::span(scores.logits).subspan(row * kTokens, kTokens),
-                         std::span(expected[row]).subspan((texts[row].size() - kSteps + step) * kTokens, kTokens),
-                         "width " + std::to_string(shape.width) + ", row " + std::to_string(row) + " of " +
-                             std::to_string(rows) + ", start " + std::to_string(start) + ", step " +
-                             std::to_string(step));
+            expect_close(
+                std::span(scores.logits).subspan(row * kStepTokens, kStepTokens),
+                std::span(expected[row]).subspan((texts[row].size() - kSteps + step) * kStepTokens, kStepTokens),
+                "width " + std::to_string(shape.width) + ", row " + std::to_string(row) + " of " +
+                    std::to_string(rows) + ", start " + std::to_string(start) + ", step " + std::to_string(step));
         }
       }
     }
