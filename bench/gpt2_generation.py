@@ -4,12 +4,13 @@
     ninja -C build bench_gpt2_generation bench_cpu_roof
     bench/gpt2_generation.py build/bench/gpt2_generation --device cuda [--batches 1 64] [--tokens 128] [--rounds 3]
     bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--onnxruntime PATH]
-                             [--no-torch]
+                             [--no-torch] [--compile]
 
-On a GPU, bf16: a whole greedy search after 16 tokens beside transformers' generate; weights are spread so that choices are
-clear.
+On a GPU, bf16: a whole greedy search after 16 tokens beside transformers' generate and beside torch with a static cache, its
+step compiled into CUDA graphs (peers/torch_static.py); weights are spread so that choices are clear.
 
-On the CPU prompt and tokens are timed apart, with weights in f32, bf16 and int8, beside torch (f32, bf16), llama.cpp (--llama;
+On the CPU prompt and tokens are timed apart, with weights in f32, bf16 and int8, beside torch (f32, bf16; also with a static
+cache and a compiled step, --compile), llama.cpp (--llama;
 f32, bf16 and f16, q8_0) and ONNX Runtime (--onnxruntime; f32, int8 and, on arm64, bf16): each a program or a folder, and
 bench/peers says how to get it. What each makes of the prompt is compared with ours in f32: the largest difference of a logit,
 relative to the largest logit.
@@ -33,6 +34,7 @@ import torch
 from peers.llama import Llama
 from peers.onnxruntime import OnnxGenerator
 from side_by_side import Apart, Cpu, Gpu, Group, Measure, ours_in, peers_in, read_safetensors, run_program
+from peers.torch_static import StaticSearch, StaticTorch
 from peers.torch_transformer import Linear
 
 PROMPT = 16  # on a GPU
@@ -153,6 +155,8 @@ def cpu_group(options, weights):
         runners.append(OnnxGenerator(options, theirs))
     if options.torch and theirs != "int8":
         runners.append(Apart("torch", Torch, options, theirs))
+        if options.compile:
+            runners.append(Apart("torch, compiled", StaticTorch, options, theirs))
     return Group(runners, Cpu(options, weights))
 
 
@@ -177,7 +181,8 @@ def on_cpu(options):
 
 
 def on_gpu(options):
-    group = Group([OurSearch(options, "--dtype", "bf16", "--search"), Apart("transformers", Transformers, options)], Gpu())
+    group = Group([OurSearch(options, "--dtype", "bf16", "--search"), Apart("transformers", Transformers, options),
+                   Apart("torch, compiled", StaticSearch, options)], Gpu())
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; {options.tokens} tokens after {PROMPT}; medians over "
           f"{options.rounds} rounds")
     for batch in options.batches:
@@ -201,6 +206,7 @@ def main():
     parser.add_argument("--llama", type=pathlib.Path, help="CPU: llama.cpp's program or source folder")
     parser.add_argument("--onnxruntime", type=pathlib.Path, help="CPU: ONNX Runtime's program or folder")
     parser.add_argument("--no-torch", dest="torch", action="store_false", help="CPU: without torch")
+    parser.add_argument("--compile", action="store_true", help="CPU: also torch with a static cache and a compiled step")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
     gpu = options.device != "cpu"

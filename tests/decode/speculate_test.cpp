@@ -26,11 +26,11 @@ using Ids = std::vector<std::int32_t>;
 using decode::SampleOptions;
 using decode::Speculated;
 
-constexpr std::int64_t kTokens = 61, kLongest = 160;
+constexpr std::int64_t kGuessedTokens = 61, kLongestGuessed = 160;
 
-models::GPT2Config small_config(std::int64_t layers, const std::string& positions = "learned") {
+models::GPT2Config guessed_config(std::int64_t layers, const std::string& positions = "learned") {
   models::GPT2Config config;
-  config.vocabulary = kTokens, config.max_length = kLongest;
+  config.vocabulary = kGuessedTokens, config.max_length = kLongestGuessed;
   config.width = 32, config.layers = layers, config.heads = 4;
   config.init_deviation = 0.25f, config.positions = positions;
   return config;
@@ -50,9 +50,10 @@ struct Small {
   nn::Parameters parameters;
 };
 
-Ids some_ids(std::size_t count, std::uint32_t stream) {
+Ids guessed_ids(std::size_t count, std::uint32_t stream) {
   Ids ids;
-  for (std::size_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(random_word(9, stream, i) % kTokens));
+  for (std::size_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<std::int32_t>(random_word(9, stream, i) % kGuessedTokens));
   return ids;
 }
 
@@ -63,7 +64,7 @@ class Oracle : public decode::Drafter {
   decode::Guess guess(std::span<const std::int32_t> text, std::size_t most) override {
     decode::Guess guess;
     for (std::size_t i = text.size(); i < text_.size() && guess.tokens.size() < most; ++i)
-      guess.tokens.push_back(i % wrong_ == 0 ? (text_[i] + 1) % static_cast<std::int32_t>(kTokens) : text_[i]);
+      guess.tokens.push_back(i % wrong_ == 0 ? (text_[i] + 1) % static_cast<std::int32_t>(kGuessedTokens) : text_[i]);
     return guess;
   }
   std::span<const double> kinds() const override { return kShares; }
@@ -92,7 +93,7 @@ class Speculating : public OnDevice {
     return decode::sample(*decoder, options).front().front();
   }
   Speculated ahead(const models::GPT2LanguageModel& model, decode::Drafter& drafter, const SampleOptions& options) {
-    const auto text = model.text(backend(), kLongest);
+    const auto text = model.text(backend(), kLongestGuessed);
     return decode::speculate(*text, drafter, options, {.clock = counting_clock()});
   }
 };
@@ -102,11 +103,11 @@ TEST_P(Speculating, WritesTheTextOfDecodingTokenByToken) {
   const bool same_bits = backend().on_host();
   for (const char* positions : {"learned", "rotary", "sinusoidal"})
     for (const nn::WeightForm form : {nn::WeightForm::f32, nn::WeightForm::bf16, nn::WeightForm::int8}) {
-      const Small plain_weights(backend(), small_config(3, positions), 4, same_bits ? DType::f32 : DType::bf16);
+      const Small plain_weights(backend(), guessed_config(3, positions), 4, same_bits ? DType::f32 : DType::bf16);
       const Small packed(backend(), plain_weights, same_bits ? form : nn::WeightForm::plain);
       const Small& small = same_bits ? packed : plain_weights;
       for (std::uint32_t n = 0; n < 6; ++n) {
-        SampleOptions how = options(some_ids(1 + 7 * n, n), 60);
+        SampleOptions how = options(guessed_ids(1 + 7 * n, n), 60);
         if (n % 3 == 1) how.top_k = 20, how.temperature = 0.7f, how.top_p = 0.95f, how.seed = n;
         if (n % 3 == 2) how.top_k = 0, how.repetition_penalty = 1.3f, how.seed = n;
         const decode::Hypothesis expected = plain(small.model, how);
@@ -133,8 +134,8 @@ TEST_P(Speculating, WritesTheTextOfDecodingTokenByToken) {
 // Logits behind several tokens at once, on any device, are those of a forward pass over the whole text, also after
 // tokens were taken back.
 TEST_P(Speculating, SeveralTokensAtOnceHaveTheScoresOfTheWholeText) {
-  const Small small(backend(), small_config(2), 6);
-  const Ids ids = some_ids(40, 3);
+  const Small small(backend(), guessed_config(2), 6);
+  const Ids ids = guessed_ids(40, 3);
   Pass pass(backend());
   const std::vector<float> whole = download(small.model.logits({.ids = pass.input(nn::row_of(backend(), ids))}));
   nn::CausalText text(small.model.body(), backend(), 64);
@@ -144,8 +145,9 @@ TEST_P(Speculating, SeveralTokensAtOnceHaveTheScoresOfTheWholeText) {
     ASSERT_EQ(text.length(), begin);
     const auto scores =
         text.read(std::span(ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)), {});
-    ASSERT_EQ(scores.logits.size(), static_cast<std::size_t>(count * kTokens));
-    const auto expected = std::span(whole).subspan(static_cast<std::size_t>(begin * kTokens), scores.logits.size());
+    ASSERT_EQ(scores.logits.size(), static_cast<std::size_t>(count * kGuessedTokens));
+    const auto expected =
+        std::span(whole).subspan(static_cast<std::size_t>(begin * kGuessedTokens), scores.logits.size());
     for (std::size_t i = 0; i < expected.size(); ++i)
       ASSERT_NEAR(scores.logits[i], expected[i], 2e-4f * (1 + std::abs(expected[i]))) << begin << " " << i;
   }
@@ -155,13 +157,13 @@ TEST_P(Speculating, SeveralTokensAtOnceHaveTheScoresOfTheWholeText) {
 
 TEST_P(Speculating, ADraftModelGuesses) {
   if (!backend().on_host()) GTEST_SKIP() << "only the CPU promises the same bits";
-  const Small large(backend(), small_config(3), 4);
+  const Small large(backend(), guessed_config(3), 4);
   for (const std::uint64_t seed : {4, 5}) {  // the model itself, and another
-    const Small draft(backend(), small_config(3), seed);
+    const Small draft(backend(), guessed_config(3), seed);
     for (const bool greedy : {true, false}) {
-      SampleOptions how = options(some_ids(9, 1), 80);
+      SampleOptions how = options(guessed_ids(9, 1), 80);
       if (!greedy) how.top_k = 0, how.seed = 11;
-      const auto small = draft.model.text(backend(), kLongest);
+      const auto small = draft.model.text(backend(), kLongestGuessed);
       decode::DraftModel drafter(*small, how);
       const Speculated found = ahead(large.model, drafter, how);
       EXPECT_EQ(found.hypothesis.tokens, plain(large.model, how).tokens);
