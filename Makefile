@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format docs-api clean help
+.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize wasm test-arm64 test-amd64 format docs-api clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -112,6 +112,13 @@ gpu-test:
 gpu-sanitize: gpu-test
 	@JOBS=$(JOBS) tools/gpu-sanitize build-gpu
 
+# The page's models for browsers: build-wasm/attend.wasm and attend.js. Debian's emscripten calls a JavaScript parser of
+# Debian's, which a node of another origin does not find by itself.
+wasm:
+	@tools/setup wasm
+	@NODE_PATH=/usr/share/nodejs cmake -S . -B build-wasm -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/wasm.cmake $(CMAKE_FLAGS)
+	@NODE_PATH=/usr/share/nodejs cmake --build build-wasm -j $(JOBS) --target attend
+
 # The other architecture, cross-built and run by an emulator: what depends on kernels. TESTS=.. is a pattern of ctest's names.
 TESTS ?= .
 test-arm64:
@@ -124,7 +131,7 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
+	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-wasm build-install
 
 # docs/gallery.md and its figures.
 gallery: $(BUILD)/build.ninja
@@ -163,6 +170,7 @@ help:
 	@echo "make bench       build and run the benchmarks"
 	@echo "make gpu-test    build with CUDA and run all tests; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
+	@echo "make wasm        build the page's models for browsers: build-wasm/attend.wasm"
 	@echo "make test-arm64  on x86-64: cross-build for arm64 and run the kernel tests under qemu; TESTS=ops selects some"
 	@echo "make test-amd64  on arm64: the same for x86-64"
 	@echo "make format      format the sources in place"

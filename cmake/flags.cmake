@@ -26,11 +26,13 @@ if(ATTEND_WERROR)
   target_compile_options(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 # A program that never touches the GPU does not load cuBLASLt.
-target_link_options(attend_flags INTERFACE -Wl,--as-needed)
+if(NOT EMSCRIPTEN)
+  target_link_options(attend_flags INTERFACE -Wl,--as-needed)
+endif()
 # Addresses in tables of functions and names: a bit each instead of 24 bytes, where linker and C library (glibc 2.36) can.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,--fatal-warnings,-z,pack-relative-relocs ATTEND_PACKED_RELOCATIONS)
-if(ATTEND_PACKED_RELOCATIONS)
+if(ATTEND_PACKED_RELOCATIONS AND NOT EMSCRIPTEN)
   target_link_options(attend_flags INTERFACE -Wl,-z,pack-relative-relocs)
 endif()
 
@@ -59,7 +61,7 @@ endif()
 add_library(attend_library_flags INTERFACE)
 if(NOT ATTEND_SANITIZE)
   target_compile_options(attend_library_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition;-ffunction-sections>)
+    $<$<COMPILE_LANGUAGE:CXX>:$<$<NOT:$<BOOL:${EMSCRIPTEN}>>:-fno-semantic-interposition>;-ffunction-sections>)
   target_link_options(attend_flags INTERFACE -Wl,--gc-sections)
 endif()
 # Linked behind attend_flags, so that these win.

@@ -65,7 +65,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-if(TARGET attend_look)
+if(TARGET attend_look AND NOT EMSCRIPTEN)  # in a browser the files lie beside attend.wasm
   file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/look/web/*)
   attend_named_sources(${PROJECT_SOURCE_DIR} sources)
   file(GLOB figures CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/images/lectures-*.svg)

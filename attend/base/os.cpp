@@ -113,7 +113,11 @@ int rename(const std::filesystem::path& from, const std::filesystem::path& to) {
 int exchange(const std::filesystem::path& one, const std::filesystem::path& other) {
   constexpr unsigned kExchange = 2;  // RENAME_EXCHANGE, which some C libraries do not name
   if (!allowed(Call::rename, other)) return -1;
+#if defined(SYS_renameat2)
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), kExchange));
+#else
+  return static_cast<void>(one), static_cast<void>(kExchange), errno = ENOSYS, -1;
+#endif
 }
 
 int unlink(const std::filesystem::path& path) { return allowed(Call::unlink, path) ? ::unlink(path.c_str()) : -1; }

@@ -346,6 +346,9 @@ void ThreadPool::Program::run() {
   if (job.count > 0) pool_.shared_->run(job);
 }
 
+#if defined(__EMSCRIPTEN__)
+int available_cores() { return 1; }  // in a browser: cmake/wasm.cmake says why
+#else
 int available_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -353,5 +356,6 @@ int available_cores() {
   const unsigned cores = std::thread::hardware_concurrency();
   return cores > 0 ? static_cast<int>(cores) : 1;
 }
+#endif
 
 }  // namespace attend

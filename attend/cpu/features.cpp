@@ -73,6 +73,10 @@ Features detect() {
   return f;
 }
 
+#elif defined(__wasm_simd128__)
+
+Features detect() { return {.wasm = true}; }
+
 #else
 
 Features detect() { return {}; }
@@ -80,7 +84,7 @@ Features detect() { return {}; }
 #endif
 
 using Flag = bool Features::*;
-constexpr std::array<std::pair<const char*, Flag>, 11> kFlags{{{"avx2", &Features::avx2},
+constexpr std::array<std::pair<const char*, Flag>, 12> kFlags{{{"avx2", &Features::avx2},
                                                                {"fma", &Features::fma},
                                                                {"avx512", &Features::avx512},
                                                                {"avx512_bf16", &Features::avx512_bf16},
@@ -90,7 +94,8 @@ constexpr std::array<std::pair<const char*, Flag>, 11> kFlags{{{"avx2", &Feature
                                                                {"neon", &Features::neon},
                                                                {"neon_dot", &Features::neon_dot},
                                                                {"neon_bf16", &Features::neon_bf16},
-                                                               {"neon_i8mm", &Features::neon_i8mm}}};
+                                                               {"neon_i8mm", &Features::neon_i8mm},
+                                                               {"wasm", &Features::wasm}}};
 
 }  // namespace
 
@@ -110,12 +115,12 @@ Features capped(const Features& features, const std::string& cap) {
     keep = {.neon = true, .neon_dot = true};
   } else if (cap == "neon_bf16") {
     keep = {.neon = true, .neon_dot = true, .neon_bf16 = true};
-  } else if (cap == "neon_i8mm") {
+  } else if (cap == "neon_i8mm" || cap == "wasm") {
     return features;
   } else {
     check(cap == "generic",
           "ATTEND_CPU is '{}', which is none of generic, avx2, avx512, avx512_bf16, amx, neon, neon_dot, neon_bf16, "
-          "neon_i8mm",
+          "neon_i8mm, wasm",
           cap);
   }
   Features out;

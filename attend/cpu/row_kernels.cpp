@@ -18,6 +18,10 @@ void fill_table(RowKernels& table);
 namespace rows_generic {
 void fill_table(RowKernels& table);
 }
+#elif defined(__wasm__)
+namespace rows_wasm {
+void fill_table(RowKernels& table);
+}
 #else
 namespace rows_neon {
 void fill_table(RowKernels& table);
@@ -34,6 +38,8 @@ const RowKernels& row_kernels() {
       rows_avx2::fill_table(table);
     else
       rows_generic::fill_table(table);
+#elif defined(__wasm__)
+    rows_wasm::fill_table(table);
 #else
     rows_neon::fill_table(table);
 #endif

@@ -67,6 +67,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(ATTEND_ROWS_FLAGS_avx2 -march=x86-64-v3)
   set(ATTEND_ROWS_FLAGS_avx512 -march=x86-64-v3 -mavx512f -mavx512bw -mavx512dq -mavx512vl
                                -mprefer-vector-width=512)
+elseif(EMSCRIPTEN)
+  set(ATTEND_ROWS_SETS wasm)
 else()
   set(ATTEND_ROWS_SETS neon)
 endif()

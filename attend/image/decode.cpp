@@ -94,6 +94,7 @@ class FileRows : public ImageRows {
 
 std::unique_ptr<ImageRows> open_rows(std::span<const std::byte> file, std::string_view source,
                                      const DecodeOptions& options) {
+  if (begins(file, "P6\n")) return open_ppm(file, source, options).rows;
   const FileKind kind = kind_of(file, source);
   const auto open = kind == FileKind::jpeg ? open_jpeg : kind == FileKind::png ? open_png : open_webp;
   Opened opened = open(file, source, options);

@@ -15,6 +15,11 @@ struct JpegOptions {
   bool progressive = false;  // several scans, from coarse to fine
   bool full_colour = false;  // colour as sharp as brightness (4:4:4); else half of it each way (4:2:0)
 };
+#ifndef ATTEND_WITHOUT_JPEG
+inline constexpr bool kWritesJpeg = true;
+#else
+inline constexpr bool kWritesJpeg = false;  // encode_jpeg() throws Error
+#endif
 std::string encode_jpeg(const Image& image, const JpegOptions& options = {});
 
 }  // namespace attend::image

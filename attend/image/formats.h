@@ -19,6 +19,7 @@ struct Opened {
 
 Opened open_jpeg(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options);
 Opened open_png(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options);
+Opened open_ppm(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options);
 Opened open_webp(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options);
 
 void check_size(const ImageHeader& header, std::string_view source, const DecodeOptions& options);

@@ -120,19 +120,6 @@ void write_figure(const LookOptions& options, OutputFiles& outputs, const std::f
   if (!options.png_file.empty()) outputs.write(options.png_file, png_of(image, options.figure));
 }
 
-// A model that comes with attend, opened because somebody chose it on the page.
-class Chosen : public look::ModelRegistry::Opened {
- public:
-  Chosen(const std::string& name, const LookOptions& options, Backend& backend)
-      : shown_(tasks::find_model(name), {}, backend, options.device.type()),
-        api_(shown_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
-  look::Api& api() override { return api_; }
-
- private:
-  look::ShownModel shown_;
-  look::Api api_;
-};
-
 // The three networks of the page's "RNN or attention".
 view::Figure compared(const LookOptions& options, Backend& backend) {
   std::vector<std::unique_ptr<look::Inspector>> inspectors;
@@ -211,9 +198,11 @@ void run_look(const LookOptions& options, const Streams& streams) {
   }
 
   // Beside a run its own model is enough.
-  look::ModelRegistry shelf(api, folder.filename().string(),
-                            runs.empty() ? look::shipped_entries() : std::vector<look::ModelRegistry::Entry>{},
-                            [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
+  look::ModelRegistry shelf(
+      api, folder.filename().string(),
+      runs.empty() ? look::shipped_entries() : std::vector<look::ModelRegistry::Entry>{}, [&](const std::string& name) {
+        return std::make_unique<look::ChosenModel>(name, *backend, options.device.type(), is_local(options));
+      });
   InterruptGuard interrupt;
   http::Server server({.host = options.host, .port = options.port, .max_image = look::ImageStore::kMostBytes},
                       [&](const http::Request& request) { return shelf.handle(request); });

@@ -156,5 +156,6 @@ KernelSet avx2_kernels();
 KernelSet avx512_kernels(const Features& features);
 KernelSet amx_kernels(const Features& features);
 KernelSet neon_kernels(const Features& features);
+KernelSet wasm_kernels();
 
 }  // namespace attend::cpu::detail

@@ -16,6 +16,7 @@ KernelSet choose_kernels(const Features& features) {
   if (features.avx512) prefer(avx512_kernels(features));
   if (features.amx_bf16 || features.amx_int8) prefer(amx_kernels(features));
   if (features.neon) prefer(neon_kernels(features));
+  if (features.wasm) prefer(wasm_kernels());
   return best;
 }
 

@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 #ifndef ATTEND_ROWS
@@ -160,6 +162,8 @@ ATTEND_INLINE Vec square_root(Vec x) {
   return (Vec)_mm_sqrt_ps((__m128)x);
 #elif defined(__aarch64__)
   return (Vec)vsqrtq_f32((float32x4_t)x);
+#elif defined(__wasm_simd128__)
+  return (Vec)wasm_f32x4_sqrt((v128_t)x);
 #else
   for (int i = 0; i < kLanes; ++i) x[i] = __builtin_sqrtf(x[i]);
   return x;

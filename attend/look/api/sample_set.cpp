@@ -49,8 +49,11 @@ std::string SampleSet::file(std::string_view name) const {
 }
 
 std::optional<image::Image> SampleSet::image(std::string_view name) const {
+  const auto found = std::ranges::find(names_, name);
+  if (found == names_.end()) return {};
+  if (files_.empty())
+    return sample_images(painted_)[static_cast<std::size_t>(found - names_.begin())].paint(kPaintedSize);
   const std::string bytes = file(name);
-  if (bytes.empty()) return {};
   return image::decode(std::as_bytes(std::span(bytes)), std::string(name));
 }
 

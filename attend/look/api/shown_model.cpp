@@ -10,6 +10,7 @@
 #include "attend/look/inspect/caption.h"
 #include "attend/look/inspect/detection.h"
 #include "attend/look/inspect/image_page.h"
+#include "attend/tasks/model_folder.h"
 #include "attend/view/trace_figure.h"
 
 namespace attend::look {
@@ -63,5 +64,9 @@ view::Figure ShownModel::figure(const image::Image& image, const std::string& na
                                                        .head = std::max<std::int64_t>(0, view.head)}),
                             name);
 }
+
+ChosenModel::ChosenModel(const std::string& name, Backend& backend, DType dtype, bool only_local_names)
+    : shown_(tasks::find_model(name), {}, backend, dtype),
+      api_(shown_.parts(), {.name = name, .only_local_names = only_local_names}) {}
 
 }  // namespace attend::look

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "attend/look/api/api.h"
+#include "attend/look/api/model_registry.h"
 #include "attend/look/inspect/open.h"
 #include "attend/view/figure.h"
 
@@ -35,6 +36,17 @@ class ShownModel {
   OpenedModel opened_, beside_;
   std::unique_ptr<ImageQuestions> images_;
   std::unique_ptr<DrawingApi> drawings_;
+};
+
+// A model that comes with attend, opened because somebody chose it on the page.
+class ChosenModel : public ModelRegistry::Opened {
+ public:
+  ChosenModel(const std::string& name, Backend& backend, DType dtype, bool only_local_names);
+  Api& api() override { return api_; }
+
+ private:
+  ShownModel shown_;
+  Api api_;
 };
 
 }  // namespace attend::look

@@ -27,6 +27,11 @@ std::string unpacked() {
 
 }  // namespace
 
+#ifdef __EMSCRIPTEN__  // in a browser the files lie beside attend.wasm
+std::span<const EmbeddedFile> embedded_files() { return {}; }
+std::string_view embedded_contents() { return {}; }
+#endif
+
 std::span<const WebFile> web_files() {
   static const std::string kContents = unpacked();
   static const std::vector<WebFile> kFiles = [] {

@@ -24,7 +24,7 @@ std::string image_address(const image::Image& image) {
 
 std::string shown_address(const image::Image& image) {
   constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
-  if (image.pixels.size() <= kMostPlainBytes) return image_address(image);
+  if (image.pixels.size() <= kMostPlainBytes || !image::kWritesJpeg) return image_address(image);
   return "data:image/jpeg;base64," + base64(image::encode_jpeg(image, {.quality = 85}));
 }
 
