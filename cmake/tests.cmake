@@ -61,7 +61,7 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(kernel_sets avx2 avx512 avx512_bf16 amx)
 else()
-  set(kernel_sets neon neon_bf16 neon_i8mm)
+  set(kernel_sets neon neon_dot neon_bf16 neon_i8mm)
 endif()
 
 # attend_entry(train.2 train_test LABELS .. ENVIRONMENT VARIABLE=VALUE..): one entry.

@@ -62,10 +62,12 @@ Features detect() {
 #elif defined(__aarch64__)
 
 Features detect() {
+  constexpr unsigned long kDot = 1ul << 20;                      // HWCAP_ASIMDDP
   constexpr unsigned long kI8mm = 1ul << 13, kBf16 = 1ul << 14;  // HWCAP2_I8MM, HWCAP2_BF16
   const unsigned long words = getauxval(AT_HWCAP2);
   Features f;
   f.neon = true;
+  f.neon_dot = (getauxval(AT_HWCAP) & kDot) != 0;
   f.neon_i8mm = (words & kI8mm) != 0;
   f.neon_bf16 = (words & kBf16) != 0;
   return f;
@@ -78,7 +80,7 @@ Features detect() { return {}; }
 #endif
 
 using Flag = bool Features::*;
-constexpr std::array<std::pair<const char*, Flag>, 10> kFlags{{{"avx2", &Features::avx2},
+constexpr std::array<std::pair<const char*, Flag>, 11> kFlags{{{"avx2", &Features::avx2},
                                                                {"fma", &Features::fma},
                                                                {"avx512", &Features::avx512},
                                                                {"avx512_bf16", &Features::avx512_bf16},
@@ -86,6 +88,7 @@ constexpr std::array<std::pair<const char*, Flag>, 10> kFlags{{{"avx2", &Feature
                                                                {"amx_bf16", &Features::amx_bf16},
                                                                {"amx_int8", &Features::amx_int8},
                                                                {"neon", &Features::neon},
+                                                               {"neon_dot", &Features::neon_dot},
                                                                {"neon_bf16", &Features::neon_bf16},
                                                                {"neon_i8mm", &Features::neon_i8mm}}};
 
@@ -103,13 +106,16 @@ Features capped(const Features& features, const std::string& cap) {
     return features;
   } else if (cap == "neon") {
     keep = {.neon = true};
+  } else if (cap == "neon_dot") {
+    keep = {.neon = true, .neon_dot = true};
   } else if (cap == "neon_bf16") {
-    keep = {.neon = true, .neon_bf16 = true};
+    keep = {.neon = true, .neon_dot = true, .neon_bf16 = true};
   } else if (cap == "neon_i8mm") {
     return features;
   } else {
     check(cap == "generic",
-          "ATTEND_CPU is '{}', which is none of generic, avx2, avx512, avx512_bf16, amx, neon, neon_bf16, neon_i8mm",
+          "ATTEND_CPU is '{}', which is none of generic, avx2, avx512, avx512_bf16, amx, neon, neon_dot, neon_bf16, "
+          "neon_i8mm",
           cap);
   }
   Features out;

@@ -14,12 +14,14 @@ struct Features {
   bool amx_bf16 = false;     // tiles, granted to this process by the kernel
   bool amx_int8 = false;
   bool neon = false;
+  bool neon_dot = false;   // SDOT
   bool neon_bf16 = false;  // BFMMLA
   bool neon_i8mm = false;  // SMMLA
 };
 
 // Detected on the first call. The environment variable ATTEND_CPU caps it, for tests and for comparing kernels:
-// generic, avx2, avx512 (no bf16, no VNNI), avx512_bf16 (all but AMX), amx, neon (plain), neon_bf16, neon_i8mm.
+// generic, avx2, avx512 (no bf16, no VNNI), avx512_bf16 (all but AMX), amx, neon (plain), neon_dot, neon_bf16,
+// neon_i8mm.
 const Features& features();
 
 // The same cap applied to given features. Throws Error on a word that is not in the list above.

@@ -29,7 +29,8 @@ using test::Buffer;
 // The kernels of each instruction set that this machine has, capped one after the other.
 std::vector<std::pair<std::string, KernelSet>> all_sets() {
   std::vector<std::pair<std::string, KernelSet>> sets;
-  for (const char* cap : {"generic", "avx2", "avx512", "avx512_bf16", "amx", "neon", "neon_bf16", "neon_i8mm"}) {
+  for (const char* cap :
+       {"generic", "avx2", "avx512", "avx512_bf16", "amx", "neon", "neon_dot", "neon_bf16", "neon_i8mm"}) {
     const Features f = capped(features(), cap);
     const std::string name = describe(f);
     if (sets.empty() || name != sets.back().first) sets.emplace_back(name, detail::choose_kernels(f));

@@ -1,5 +1,6 @@
-// arm64: products of f32 rows by panels of 12 columns (FMLA). One or two rows are read where they lie; more come
-// packed, [k][4 or 8], and an instruction takes one of them from a vector of four.
+// arm64: products of rows by panels of 12 columns, a word of a row at a time: one f32 (FMLA) or four int8 (SDOT). One
+// or two rows are read where they lie; more come packed, [words][4 or 8], and an instruction takes one of them from a
+// vector of four.
 #pragma once
 
 #if defined(__aarch64__)
@@ -8,24 +9,58 @@
 
 namespace attend::cpu::detail {
 
-template <int Rows, int Panels>
+struct F32Words {
+  using Sum = float32x4_t;
+  using Number = float;
+  static constexpr int kUnit = 1;  // numbers in a word
+  ATTEND_NEON_INLINE static Sum zero() { return vdupq_n_f32(0); }
+  ATTEND_NEON_INLINE static Sum repeated(const std::byte* word) {
+    return vld1q_dup_f32(reinterpret_cast<const float*>(word));
+  }
+  ATTEND_NEON_INLINE static Sum step(Sum sum, Sum w, Sum x) { return vfmaq_f32(sum, w, x); }
+  template <int kLane>
+  ATTEND_NEON_INLINE static void step_lane(Sum& sum, Sum w, Sum x) {
+    asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum) : "w"(w), "w"(x), "i"(kLane));
+  }
+};
+
+struct Int8Words {
+  using Sum = int32x4_t;
+  using Number = std::int32_t;
+  static constexpr int kUnit = 4;
+  ATTEND_NEON_INLINE static Sum zero() { return vdupq_n_s32(0); }
+  ATTEND_NEON_INLINE static Sum repeated(const std::byte* word) {
+    return vld1q_dup_s32(reinterpret_cast<const std::int32_t*>(word));
+  }
+  ATTEND_NEON_INLINE static Sum step(Sum sum, Sum w, Sum x) {
+    asm(ATTEND_DOT_ARCH "sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(x));
+    return sum;
+  }
+  template <int kLane>
+  ATTEND_NEON_INLINE static void step_lane(Sum& sum, Sum w, Sum x) {
+    asm volatile(ATTEND_DOT_ARCH "sdot %0.4s, %1.16b, %2.4b[%c3]" : "+w"(sum) : "w"(w), "w"(x), "i"(kLane));
+  }
+};
+
+template <class Step, int Rows, int Panels>
 struct RowSums {
-  float32x4_t of[Panels][Rows][3];
+  using Sum = typename Step::Sum;
+  using Number = typename Step::Number;
+  Sum of[Panels][Rows][3];
 
   ATTEND_NEON_INLINE void clear() {
 #pragma GCC unroll 4
     for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 8
-      for (int r = 0; r < Rows; ++r) of[p][r][0] = of[p][r][1] = of[p][r][2] = vdupq_n_f32(0);
+      for (int r = 0; r < Rows; ++r) of[p][r][0] = of[p][r][1] = of[p][r][2] = Step::zero();
   }
 
   // Row first + kLane, if there is such a row.
   template <int kLane>
-  ATTEND_NEON_INLINE void add_row(int p, int first, const float32x4_t (&w)[3], float32x4_t x) {
+  ATTEND_NEON_INLINE void add_row(int p, int first, const Sum (&w)[3], Sum x) {
     if (first + kLane >= Rows) return;
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v)
-      asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(of[p][first + kLane][v]) : "w"(w[v]), "w"(x), "i"(kLane));
+    for (int v = 0; v < 3; ++v) Step::template step_lane<kLane>(of[p][first + kLane][v], w[v], x);
   }
 
   ATTEND_NEON_INLINE void add(const TileProduct& t) {
@@ -35,18 +70,17 @@ struct RowSums {
     const std::byte* a = t.a;
     const std::byte* b = t.b;
     const std::int64_t row = t.a_row, a_step = t.a_k, b_step = t.b_k, apart = t.b_panel, ahead = t.b_ahead;
-    for (std::int64_t k = t.k; k > 0; --k, a += a_step, b += b_step) {
-      float32x4_t x[kVectors];
+    for (std::int64_t words = t.k / Step::kUnit; words > 0; --words, a += a_step, b += b_step) {
+      Sum x[kVectors];
 #pragma GCC unroll 2
       for (int i = 0; i < kVectors; ++i)
-        x[i] = kPacked ? vld1q_f32(reinterpret_cast<const float*>(a) + 4 * i)
-                       : vld1q_dup_f32(reinterpret_cast<const float*>(a + i * row));
+        x[i] = kPacked ? load_four(reinterpret_cast<const Number*>(a) + 4 * i) : Step::repeated(a + i * row);
 #pragma GCC unroll 4
       for (int p = 0; p < Panels; ++p) {
         const std::byte* from = b + p * apart;
-        float32x4_t w[3];
+        Sum w[3];
 #pragma GCC unroll 3
-        for (int v = 0; v < 3; ++v) w[v] = vld1q_f32(reinterpret_cast<const float*>(from) + 4 * v);
+        for (int v = 0; v < 3; ++v) w[v] = load_four(reinterpret_cast<const Number*>(from) + 4 * v);
         if constexpr (!kPacked) fetch(from, ahead);
 #pragma GCC unroll 2
         for (int i = 0; i < kVectors; ++i) {
@@ -59,7 +93,7 @@ struct RowSums {
             add_row<3>(p, 4 * i, w, x[i]);
           } else {
 #pragma GCC unroll 3
-            for (int v = 0; v < 3; ++v) of[p][i][v] = vfmaq_f32(of[p][i][v], w[v], x[i]);
+            for (int v = 0; v < 3; ++v) of[p][i][v] = Step::step(of[p][i][v], w[v], x[i]);
           }
         }
       }
@@ -68,7 +102,7 @@ struct RowSums {
 
   // The rows that the tile has.
   template <bool kAdd>
-  ATTEND_NEON_INLINE void put(float* tile, std::int64_t panel, std::int64_t stride, int rows) const {
+  ATTEND_NEON_INLINE void put(Number* tile, std::int64_t panel, std::int64_t stride, int rows) const {
 #pragma GCC unroll 4
     for (int p = 0; p < Panels; ++p, tile += panel)
 #pragma GCC unroll 8
@@ -80,14 +114,15 @@ struct RowSums {
   }
 
   ATTEND_NEON_INLINE void write(const TileProduct& t) const {
-    t.add ? put<true>(t.tile, t.tile_panel, t.tile_stride, t.rows)
-          : put<false>(t.tile, t.tile_panel, t.tile_stride, t.rows);
+    auto* tile = reinterpret_cast<Number*>(t.tile);
+    t.add ? put<true>(tile, t.tile_panel, t.tile_stride, t.rows)
+          : put<false>(tile, t.tile_panel, t.tile_stride, t.rows);
   }
 };
 
-template <int Rows, int Panels>
+template <class Step, int Rows, int Panels>
 void multiply_rows(const TileProduct& t) {
-  RowSums<Rows, Panels> sums;
+  RowSums<Step, Rows, Panels> sums;
   sums.clear();
   sums.add(t);
   sums.write(t);
@@ -95,10 +130,11 @@ void multiply_rows(const TileProduct& t) {
 
 // Several panels of B at once: far-apart streams, which memory reads fastest. As many as there are registers for their
 // sums. Each element is summed in the same order.
-inline void multiply_rows_in_streams(const TileProduct& t) {
-  if (t.rows > 2) return multiply_rows<4, 2>(t);
-  if (t.panels == 2) return t.rows == 1 ? multiply_rows<1, 2>(t) : multiply_rows<2, 2>(t);
-  t.rows == 1 ? multiply_rows<1, kStreams>(t) : multiply_rows<2, kStreams>(t);
+template <class Step>
+void multiply_rows_in_streams(const TileProduct& t) {
+  if (t.rows > 2) return multiply_rows<Step, 4, 2>(t);
+  if (t.panels == 2) return t.rows == 1 ? multiply_rows<Step, 1, 2>(t) : multiply_rows<Step, 2, 2>(t);
+  t.rows == 1 ? multiply_rows<Step, 1, kStreams>(t) : multiply_rows<Step, 2, kStreams>(t);
 }
 
 }  // namespace attend::cpu::detail

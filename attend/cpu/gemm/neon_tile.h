@@ -10,6 +10,7 @@
 // Before an instruction of these in assembly: so no function needs a target of its own, which would keep it from being
 // inlined.
 #define ATTEND_MATRIX_ARCH ".arch armv8.2-a+bf16+i8mm\n"
+#define ATTEND_DOT_ARCH ".arch armv8.2-a+dotprod\n"
 #define ATTEND_NEON_INLINE __attribute__((always_inline)) inline
 
 namespace attend::cpu::detail {
