@@ -130,7 +130,7 @@ std::vector<FilePart> file_parts(const Parameters::Entry& entry) {
   const std::string& name = entry.name;
   check(entry.rows_in_file == 0, "{}: part of a larger tensor, which these files have not", name);
   const std::size_t bar = name.find('|');
-  if (entry.parameter->role == nn::Role::convolution)
+  if (nn::is_convolution(entry.parameter->role))
     return {{.name = name, .shape = channels_first(entry.parameter->shape), .channels_first = true}};
   if (bar == std::string::npos) return {{name, entry.parameter->shape, 0}};
   const std::size_t begin = name.rfind('.', bar) + 1, end = std::min(name.find('.', bar), name.size());

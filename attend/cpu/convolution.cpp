@@ -10,6 +10,7 @@
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cpu/depthwise.h"
 #include "attend/cpu/elements.h"
+#include "attend/cpu/packed_weight.h"
 #include "attend/cpu/parallel.h"
 
 namespace attend {
@@ -24,6 +25,21 @@ struct Geometry : ConvolutionSizes {
 
   Geometry(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y)
       : ConvolutionSizes(args, x, weight, y), inputs(weight.dim(3)), outputs(y.dim(3) / args.groups) {}
+
+  // What the windows of a group read.
+  Windows windows(const Tensor& x, std::int64_t group) const {
+    return {.x = static_cast<const std::byte*>(at(x.raw(), group * inputs, x.dtype())),
+            .dtype = x.dtype(),
+            .window = window,
+            .height = height,
+            .width = width,
+            .channels = channels,
+            .results_h = results_h,
+            .results_w = results_w,
+            .kernel_h = kernel_h,
+            .kernel_w = kernel_w,
+            .inputs = inputs};
+  }
 
   std::int64_t pixels() const { return batch * results_h * results_w; }
   std::int64_t row() const { return kernel_h * kernel_w * inputs; }  // what one window reads of one group
@@ -137,22 +153,28 @@ void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Ten
     return;
   }
   const cpu::Geometry g(args, x, weight, y.into);
+  cpu::GemmOutput out{.c = y.into.raw(), .c_dtype = y.into.dtype(), .c_stride = g.results, .accumulate = y.accumulate};
+  if (bias.defined()) out.bias = bias.raw(), out.bias_dtype = bias.dtype();
+  out.activation = activation;
+  if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(weight)) {
+    check(args.groups == 1, "convolution: a packed weight in {} groups", args.groups);
+    return cpu::gemm_packed(
+        {.m = g.pixels(), .a_dtype = x.dtype(), .windows = g.windows(x, 0), .weights = &packed->weights(), .out = out},
+        pool());
+  }
   const DType dtype = x.dtype();
-  void* windows = scratch(std::min(g.tile(), g.pixels()) * g.row());
-  for (std::int64_t begin = 0; begin < g.pixels(); begin += g.tile())
-    for (std::int64_t group = 0; group < args.groups; ++group) {
-      const std::int64_t count = std::min(g.tile(), g.pixels() - begin), first = group * g.outputs;
-      cpu::lay_out(g, x, begin, count, group, windows, pool());
-      cpu::Gemm product{.m = count, .n = g.outputs, .k = g.row()};
-      product.a = {windows, dtype, g.row(), false};
-      product.b = {cpu::at(weight.raw(), first * g.row(), dtype), dtype, g.row(), true};
-      product.c = cpu::at(y.into.raw(), begin * g.results + first, y.into.dtype());
-      product.c_dtype = y.into.dtype(), product.c_stride = g.results, product.accumulate = y.accumulate;
-      if (bias.defined()) product.bias = cpu::at(bias.raw(), first, bias.dtype()), product.bias_dtype = bias.dtype();
-      product.activation = activation;
-      product.precision = precision_, product.rows_alike = batch_invariant_;
-      cpu::gemm(product, pool());
-    }
+  for (std::int64_t group = 0; group < args.groups; ++group) {
+    const std::int64_t first = group * g.outputs;
+    cpu::Gemm product{.m = g.pixels(), .n = g.outputs, .k = g.row()};
+    product.a = {nullptr, dtype, g.row(), false};
+    product.windows = g.windows(x, group);
+    product.b = {cpu::at(weight.raw(), first * g.row(), dtype), dtype, g.row(), true};
+    product.set_output(out);
+    product.c = cpu::at(out.c, first, out.c_dtype);
+    if (bias.defined()) product.bias = cpu::at(out.bias, first, bias.dtype());
+    product.precision = precision_, product.rows_alike = batch_invariant_;
+    cpu::gemm(product, pool());
+  }
 }
 
 void CpuBackend::convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) {

@@ -9,6 +9,7 @@
 
 #include "attend/base/dtype.h"
 #include "attend/base/thread_pool.h"
+#include "attend/cpu/windows.h"
 #include "attend/tensor/activation.h"
 
 namespace attend::cpu {
@@ -29,7 +30,8 @@ struct Matrix {
   bool transposed = false;
 };
 
-// What happens to a product on its way out: v = alpha * product + bias; pre = v; c = activation(v) (+ old c).
+// What happens to a product on its way out: v = alpha * product + bias + residual; pre = v; c = activation(v) (+ old
+// c).
 struct GemmOutput {
   void* c = nullptr;
   DType c_dtype = DType::f32;  // f32 or bf16
@@ -39,13 +41,15 @@ struct GemmOutput {
   const void* bias = nullptr;  // [n], or none
   DType bias_dtype = DType::f32;
   Activation activation = Activation::none;
-  void* pre = nullptr;  // the value before the activation, with c's dtype and stride, or none
+  void* pre = nullptr;             // the value before the activation, with c's dtype and stride, or none
+  const void* residual = nullptr;  // the same
 };
 
 // c [m, n] from a [m, k] and b [k, n], both f32 or both bf16.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   Matrix a = {}, b = {};
+  Windows windows = {};  // with x: the rows of a, whose dtype then is the only thing that counts of it
   void* c = nullptr;
   DType c_dtype = DType::f32;
   std::int64_t c_stride = 0;
@@ -55,14 +59,21 @@ struct Gemm {
   DType bias_dtype = DType::f32;
   Activation activation = Activation::none;
   void* pre = nullptr;
-  // Matrices apart from each other by these many elements; 0 shares one. pre moves with c.
+  const void* residual = nullptr;
+  // Matrices apart from each other by these many elements; 0 shares one. pre and residual move with c.
   std::int64_t batch = 1, a_batch = 0, b_batch = 0, c_batch = 0;
   Precision precision = Precision::split;
   // Row i of c has the same bits whatever m is, as it has with packed weights: no kernel is chosen by m, and every
   // element is summed in the same order. Without it few rows are faster.
   bool rows_alike = false;
 
-  GemmOutput output() const { return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre}; }
+  GemmOutput output() const {
+    return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre, residual};
+  }
+  void set_output(const GemmOutput& out) {
+    c = out.c, c_dtype = out.c_dtype, c_stride = out.c_stride, alpha = out.alpha, accumulate = out.accumulate;
+    bias = out.bias, bias_dtype = out.bias_dtype, activation = out.activation, pre = out.pre, residual = out.residual;
+  }
 };
 
 void gemm(const Gemm& product, ThreadPool& pool);
@@ -104,6 +115,7 @@ struct PackedGemm {
   const void* a = nullptr;
   DType a_dtype = DType::f32;
   std::int64_t a_stride = 0;
+  Windows windows = {};  // with x: the rows of a, which then is nothing
   const PackedWeights* weights = nullptr;
   GemmOutput out = {};
 };

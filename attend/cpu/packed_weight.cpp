@@ -5,7 +5,6 @@
 
 #include "attend/base/error.h"
 #include "attend/cpu/cpu_backend.h"
-#include "attend/cpu/parallel.h"
 
 namespace attend {
 
@@ -36,27 +35,16 @@ void CpuPackedWeight::read(std::span<float> into) const {
   }
 }
 
-void CpuPackedWeight::multiply(const MatMul& product, const Grad& c, ThreadPool& pool, Recording* recording) const {
+void CpuPackedWeight::multiply(const MatMul& product, const GemmOutput& out, ThreadPool& pool,
+                               Recording* recording) const {
   const Tensor &a = product.a, &b = product.b;
   const std::int64_t n = b.dim(product.transpose_b ? 0 : 1), k = b.dim(product.transpose_b ? 1 : 0);
   check(a.rank() == 2 && !product.transpose_a && b.window().offset == 0 && product.transpose_b != input_major_ &&
             n == weights_.n() && k == weights_.k(),
         "matmul: a packed weight {} is multiplied whole, as it was packed", b.shape());
-  gemm_packed({.m = a.dim(0),
-               .a = a.raw(),
-               .a_dtype = a.dtype(),
-               .a_stride = a.row_stride(),
-               .weights = &weights_,
-               .out = {.c = c.into.raw(),
-                       .c_dtype = c.into.dtype(),
-                       .c_stride = c.into.row_stride(),
-                       .alpha = product.alpha,
-                       .accumulate = c.accumulate,
-                       .bias = product.bias.defined() ? product.bias.raw() : nullptr,
-                       .bias_dtype = product.bias.defined() ? product.bias.dtype() : DType::f32,
-                       .activation = product.activation,
-                       .pre = raw_or_null(product.pre)}},
-              pool, recording);
+  gemm_packed(
+      {.m = a.dim(0), .a = a.raw(), .a_dtype = a.dtype(), .a_stride = a.row_stride(), .weights = &weights_, .out = out},
+      pool, recording);
 }
 
 }  // namespace cpu

@@ -15,8 +15,8 @@ class CpuPackedWeight final : public PackedWeight {
   DType form() const override { return form_; }
   void read(std::span<float> into) const override;
 
-  // product.b is a tensor over this.
-  void multiply(const MatMul& product, const Grad& c, ThreadPool& pool, Recording* recording) const;
+  // product.b is a tensor over this; out says where the result goes, and what is done to it.
+  void multiply(const MatMul& product, const GemmOutput& out, ThreadPool& pool, Recording* recording) const;
   const PackedWeights& weights() const { return weights_; }
 
  private:

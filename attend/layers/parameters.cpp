@@ -46,7 +46,7 @@ Parameter::Parameter(const Shape& shape, const Init& init) : record_(std::make_s
 
 Parameter Parameter::convolution(const Shape& shape, const Init& init) {
   Parameter made(shape, init);
-  made.record_->inner.role = nn::Role::convolution;
+  made.record_->inner.role = nn::Role::plain_convolution;
   return made;
 }
 

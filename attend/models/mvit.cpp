@@ -280,7 +280,7 @@ Json mvit_json(const MViTConfig& config) {
 MViTPooling::MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, std::int64_t stride)
     : weight{{shape.attention / shape.heads, config.pool_kernel, config.pool_kernel, 1},
              nn::Init::he(config.pool_kernel * config.pool_kernel),
-             nn::Role::convolution},
+             nn::Role::plain_convolution},
       norm(shape.attention / shape.heads, config.norm_eps),
       side_(shape.side),
       stride_(stride),

@@ -5,8 +5,6 @@
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
-#include "attend/ops/activation.h"
-#include "attend/ops/arithmetic.h"
 #include "attend/ops/pooling.h"
 #include "attend/ops/reduce.h"
 
@@ -122,11 +120,11 @@ ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64
 }
 
 Tensor ResNetBlock::operator()(const Tensor& x) const {
-  // f(x): [B, H', W', out]. The last convolution has no activation, because the sum comes first.
+  // f(x): [B, H', W', out]. The sum comes before the last activation: equation 2 where the shapes differ, else 1.
+  const Tensor residual = shortcut_ ? (*shortcut_)(x, Activation::none) : x;
   Tensor y = x;
-  for (const nn::ConvNorm& layer : layers_) y = layer(y, &layer == &layers_.back() ? Activation::none : activation_);
-  // Equation 2 where the shapes differ, else equation 1.
-  return ops::activation(ops::add(y, shortcut_ ? (*shortcut_)(x, Activation::none) : x), activation_);
+  for (const nn::ConvNorm& layer : layers_) y = layer(y, activation_, &layer == &layers_.back() ? residual : Tensor());
+  return y;
 }
 
 ResNet::ResNet(const ResNetConfig& config)

@@ -2,19 +2,28 @@
 #include "attend/nn/convolution.h"
 
 #include <cmath>
+#include <memory>
 
 #include "attend/base/error.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::nn {
 
 void Conv2d::scale_outputs(std::span<const float> factors) {
-  std::vector<float> weight = download(weight_);
+  const std::shared_ptr<const PackedWeight>& packed = weight_.value.storage()->packed;
+  std::vector<float> weight(static_cast<std::size_t>(weight_.shape.size()));
+  if (packed)
+    packed->read(weight);
+  else
+    weight = download(weight_);
   check(!factors.empty() && weight.size() % factors.size() == 0 &&
             static_cast<std::int64_t>(factors.size()) == weight_.shape[0],
         "convolution: {} factors for a weight {}", factors.size(), weight_.shape);
   const std::size_t row = weight.size() / factors.size();
   for (std::size_t i = 0; i < weight.size(); ++i) weight[i] *= factors[i / row];
-  upload(weight_, weight);
+  if (!packed) return upload(weight_, weight);
+  weight_.value.storage()->packed = weight_.value.backend().pack(
+      {.values = weight.data(), .out = weight_.shape[0], .in = static_cast<std::int64_t>(row), .as = packed->form()});
 }
 
 std::vector<float> BatchNorm::fold() {

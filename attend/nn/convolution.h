@@ -11,6 +11,7 @@
 
 #include "attend/nn/parameter.h"
 #include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
 #include "attend/ops/convolution.h"
 #include "attend/ops/image_norm.h"
 #include "attend/tensor/pass.h"
@@ -30,16 +31,16 @@ class Conv2d {
   Conv2d(std::int64_t in, std::int64_t out, const Conv2dConfig& config)
       : weight_{{out, config.kernel.h, config.kernel.w, in / config.window.groups},
                 config.init.value_or(Init::he(config.kernel.h * config.kernel.w * out / config.window.groups)),
-                Role::convolution},
+                config.window.groups == 1 ? Role::convolution : Role::plain_convolution},
         bias_{{out}, {}},
         config_(config) {}
 
   Tensor operator()(const Tensor& x) const {
     return ops::conv2d(x, weight_, config_.bias ? bias_ : Parameter{}, config_.window);
   }
-  // The same with another bias, followed by an activation.
-  Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation) const {
-    return ops::conv2d(x, weight_, bias, config_.window, activation);
+  // The same with another bias, followed by a sum with residual (if defined) and an activation.
+  Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation, const Tensor& residual = {}) const {
+    return ops::conv2d(x, weight_, bias, config_.window, activation, residual);
   }
   const Conv2dConfig& config() const { return config_; }
   // Multiplies the weight of each output channel by its factor, in place.
@@ -83,17 +84,19 @@ class BatchNorm {
   ops::BatchNormOptions options_;
 };
 
-// activation(norm(convolution(x))). For inference, fold() moves the norm's scale into the convolution's weight and the
-// rest into its bias, so that everything is one kernel. Parameters and buffers then still describe the same function.
-// So it needs no extra memory, and a recording pass still works.
+// activation(norm(convolution(x)) + residual), where there is a residual. For inference, fold() moves the norm's scale
+// into the convolution's weight and the rest into its bias, so that everything is one kernel. Parameters and buffers
+// then still describe the same function. So it needs no extra memory, and a recording pass still works.
 class ConvNorm {
  public:
   ConvNorm(std::int64_t in, std::int64_t out, Conv2dConfig config, const ops::BatchNormOptions& options = {})
       : convolution_(in, out, without_bias(config)), normalization_(out, options) {}
 
-  Tensor operator()(const Tensor& x, Activation activation) const {
-    if (folded_ && !(x.pass() && x.pass()->recording())) return convolution_(x, normalization_.bias(), activation);
-    const Tensor y = normalization_(convolution_(x));
+  Tensor operator()(const Tensor& x, Activation activation, const Tensor& residual = {}) const {
+    if (folded_ && !(x.pass() && x.pass()->recording()))
+      return convolution_(x, normalization_.bias(), activation, residual);
+    Tensor y = normalization_(convolution_(x));
+    if (residual.defined()) y = ops::add(y, residual);
     return activation == Activation::none ? y : ops::activation(y, activation);
   }
   // Folds the norm and waits for the device. Call it when the weights are loaded and no longer trained; a second call

@@ -30,8 +30,11 @@ struct Init {
 // multiplied by, may be packed in a device's own format once it is constant. A buffer is not trained: the forward pass
 // writes it (running statistics, vectors of a power iteration). It is always f32, and is saved, loaded and moved like
 // the rest, without gradient and optimiser state. The weight of a convolution is [O, kh, kw, C / groups] here and [O, C
-// / groups, kh, kw] in files.
-enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer, convolution };
+// / groups, kh, kw] in files. It may be packed too, unless it is in groups, or another op reads its numbers
+// (plain_convolution).
+enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer, convolution, plain_convolution };
+
+constexpr bool is_convolution(Role role) { return role == Role::convolution || role == Role::plain_convolution; }
 
 struct Parameter {
   Shape shape;

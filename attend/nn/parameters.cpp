@@ -45,7 +45,9 @@ DType packed_dtype(const ParametersOptions& options) {
   }
 }
 
-bool packable(Role role) { return role == Role::weight || role == Role::input_major_weight || role == Role::table; }
+bool packable(Role role) {
+  return role == Role::weight || role == Role::input_major_weight || role == Role::table || role == Role::convolution;
+}
 
 // True if the device packs weights; asked with a weight of one number.
 bool packs(Backend& backend) {
@@ -222,11 +224,13 @@ bool Parameters::write_stored(const Entry& entry, std::span<const std::byte> byt
 void Parameters::pack(const Entry& entry, const void* values, DType dtype) const {
   const Parameter& parameter = *entry.parameter;
   const bool input_major = parameter.role == Role::input_major_weight;
-  check(parameter.shape.rank() == 2, "{}: {} is not a matrix, and cannot be packed", entry.name, parameter.shape);
+  const Shape& shape = parameter.shape;
+  check(shape.rank() == 2 || parameter.role == Role::convolution, "{}: {} is not a matrix, and cannot be packed",
+        entry.name, shape);
   parameter.value.storage()->packed = value_.backend().pack({.values = values,
                                                              .dtype = dtype,
-                                                             .out = parameter.shape[input_major ? 1 : 0],
-                                                             .in = parameter.shape[input_major ? 0 : 1],
+                                                             .out = shape[input_major ? 1 : 0],
+                                                             .in = input_major ? shape[0] : shape.size() / shape[0],
                                                              .input_major = input_major,
                                                              .as = packed_as_,
                                                              .exact = parameter.role == Role::table});

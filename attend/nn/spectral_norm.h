@@ -64,7 +64,7 @@ class SpectralLinear {
 class SpectralConv2d {
  public:
   SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, const SpectralConfig& config = {})
-      : weight_({out, kernel, kernel, in}, Role::convolution, config.spectral),
+      : weight_({out, kernel, kernel, in}, Role::plain_convolution, config.spectral),
         bias_{{out}, {}},
         padding_(kernel / 2),
         has_bias_(config.bias) {}

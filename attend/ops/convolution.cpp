@@ -67,7 +67,8 @@ void sum_to_bias(const Tensor& dy, const Target& bias, Grads& grad) {
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& args, Activation kind) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& args, Activation kind,
+              const Tensor& residual) {
   check_window("conv2d", x, weight, args);
   check_floats("conv2d", {x, bias});
   check(weight.dim(3) * args.groups == x.dim(3) && weight.dim(0) % args.groups == 0,
@@ -75,8 +76,14 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
         x.shape(), args.groups, x.dim(3) / args.groups, args.groups, weight.shape());
   check(!bias.defined() || bias.shape() == Shape{weight.dim(0)}, "conv2d: weight is {}, so bias must be [{}], not {}",
         weight.shape(), weight.dim(0), bias.defined() ? bias.shape() : Shape{});
+  // The CPU's product adds the residual, too.
+  const bool adds = is_product(weight, args) && x.backend().on_host() && !recorded({x, weight, bias, residual});
+  if (residual.defined() && !adds) {
+    const Tensor sum = add(conv2d(x, weight, bias, args), residual);
+    return kind == Activation::none ? sum : activation(sum, kind);
+  }
   if (is_product(weight, args))
-    return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias, {.activation = kind});
+    return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias, {.activation = kind, .residual = residual});
   if (is_patches(x, weight, args)) return patches_product(x, weight, bias, kind);
   // Backward needs the input of the activation, so training keeps the two ops apart.
   if (kind != Activation::none && recorded({x, weight, bias})) return activation(conv2d(x, weight, bias, args), kind);

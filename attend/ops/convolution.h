@@ -15,9 +15,10 @@ namespace attend::ops {
 
 // As torch.nn.functional.conv2d.   x [B, H, W, C]   weight [O, kh, kw, C / groups]   bias [O] or undefined
 //   ->   [B, (H + 2 padding - dilation (kh - 1) - 1) / stride + 1, .., O]
-// Without recording, the activation is fused into the kernel.
+// Without recording, the activation is fused into the kernel. residual, shaped like the result, is added before the
+// activation.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {},
-              Activation activation = Activation::none);
+              Activation activation = Activation::none, const Tensor& residual = {});
 
 struct TransposedConvolution {
   Convolution window = {};

@@ -11,7 +11,8 @@ namespace attend::ops {
 struct LinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // weight is [in, out], as GPT-2's files store it, instead of [out, in]
-  Tensor residual = {};      // shaped like the result and added to it; not with an activation
+  Tensor residual = {};      // shaped like the result and added to it; before an activation on a CPU, when
+                             // nothing is recorded, and without one else
 };
 
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]

@@ -45,7 +45,7 @@ struct Units8 {
 // c = activation(alpha · op(a) op(b) + bias), and pre = the same before the activation.
 //   a [M, K], b [K, N], c [M, N] after transposition, strided; or all three with one leading batch axis
 //   bias [N]; pre like c, kept for the backward pass; c may be f32 where a and b are bf16 (weight gradients)
-//   residual like c, not batched: added to a product without activation; not when c accumulates
+//   residual like c, not batched: added before the activation (on a GPU there must be none); not when c accumulates
 //   settled_b: nothing that was launched lately writes b, so it may be read before the kernel in front is done
 struct MatMul {
   Tensor a, b;

@@ -306,7 +306,7 @@ void VerifyCase::put_attention(const view::Collector& collector, const std::stri
 void VerifyCase::put_gradients(const nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     if (!entry.learned()) continue;
-    const bool convolution = entry.parameter->role == nn::Role::convolution;
+    const bool convolution = nn::is_convolution(entry.parameter->role);
     const Tensor gradient = gradient_of(entry.parameter->value);
     const std::vector<float> whole = download(convolution ? checkpoint::channels_first(gradient) : gradient);
     for (const checkpoint::FilePart& part : checkpoint::file_parts(entry)) {

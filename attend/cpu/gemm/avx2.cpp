@@ -95,8 +95,10 @@ void multiply(const TileProduct& t) {
 
 ATTEND_AVX2 void write_avx2(const TileOutput& out) { TileWriter<8>::write(out); }
 
-ATTEND_AVX2 float quantise_avx2(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
-  return quantise_row<8>(from, k, padded, offset, to);
+ATTEND_AVX2 float largest_avx2(const FloatRow& from, std::int64_t k) { return largest_of_row<8>(from, k); }
+
+ATTEND_AVX2 void round_avx2(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to) {
+  round_row<8>(from, k, inverse, offset, to);
 }
 
 ATTEND_AVX2 void dot_avx2(const DotProduct& d) { Dots<8>::all<3>(d); }
@@ -130,7 +132,8 @@ constexpr Kernel kInt8{.name = "avx2 int8",
                        .pack_b = pack_int8_words,
                        .multiply = multiply<Int8Step>,
                        .write = write_avx2,
-                       .quantise = quantise_avx2};
+                       .largest = largest_avx2,
+                       .round = round_avx2};
 
 }  // namespace
 

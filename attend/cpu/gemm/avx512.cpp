@@ -51,9 +51,10 @@ void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, 
   pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
 }
 
-ATTEND_AVX512 float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset,
-                                    std::byte* to) {
-  return quantise_row<16>(from, k, padded, offset, to);
+ATTEND_AVX512 float largest_avx512(const FloatRow& from, std::int64_t k) { return largest_of_row<16>(from, k); }
+
+ATTEND_AVX512 void round_avx512(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to) {
+  round_row<16>(from, k, inverse, offset, to);
 }
 
 ATTEND_AVX512 void write_avx512(const TileOutput& out) { TileWriter<16>::write(out); }
@@ -376,7 +377,8 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Step>,
                        .write = write_avx512,
-                       .quantise = quantise_avx512,
+                       .largest = largest_avx512,
+                       .round = round_avx512,
                        .a_offset = 128,
                        .streams = streams_of};
 

@@ -70,7 +70,8 @@ void pack_words_avx512(const Operand& from, int rows, int width, std::int64_t k,
 // The same for int8 operands with k contiguous and padded to words.
 void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
-float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
+float largest_avx512(const FloatRow& from, std::int64_t k);
+void round_avx512(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to);
 
 void dot_bf16_avx512(const DotProduct& product);
 

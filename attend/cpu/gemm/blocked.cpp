@@ -57,14 +57,16 @@ class Blocked {
       : kernel_(kernel), job_(job), pool_(pool), recording_(recording) {
     const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(job.m, kernel.mr));
     const std::int64_t tall = ceil_div(job.m, panels);
-    const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
+    const bool same = kernel.planes == 1 && job.a.dtype == kernel.element, laid_out = job.windows.x == nullptr;
     // Unpacked operands save a pass where each element is used a few times only.
-    a_in_place_ = tall <= kernel.in_place && same && job.a.k_step == 1 && (panels == 1 || job.n <= 4 * kernel.nr);
+    a_in_place_ =
+        tall <= kernel.in_place && same && laid_out && job.a.k_step == 1 && (panels == 1 || job.n <= 4 * kernel.nr);
     width_ = a_in_place_ ? tall : ceil_div(tall, kernel.row_multiple) * kernel.row_multiple;
     // Whole tiles of rows are read where they lie too, and one row alone.
     const bool whole = job.m % kernel.row_multiple == 0 || job.quantised.rows != nullptr ||
                        (job.m == 1 && job.b_panels != nullptr && kernel.streams(1) > 0);
-    if (kernel.a_tiles && same && whole && job.a.k_step == 1 && job.k % kernel.k_step == 0) a_in_place_ = true;
+    if (kernel.a_tiles && same && laid_out && whole && job.a.k_step == 1 && job.k % kernel.k_step == 0)
+      a_in_place_ = true;
     b_in_place_ = kernel.in_place > 0 && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
@@ -141,12 +143,21 @@ class Blocked {
     Pack pack;
     std::int64_t rows, width, bytes;
     std::byte* to;
+    const Windows* windows = nullptr;    // the rows, instead of from
     std::int64_t group = 1, groups = 0;  // panels packed at once, and how often
   };
+
+  const Windows* windows() const { return job_.windows.x != nullptr ? &job_.windows : nullptr; }
 
   // Panels [begin, end) over [k, k + depth). A source with its rows contiguous is walked in short runs of k, all
   // panels in each: a panel alone would take a part of a line from one page after the other.
   void pack_panels(const Side& side, std::int64_t begin, std::int64_t end, std::int64_t k, std::int64_t depth) const {
+    if (side.windows != nullptr) {
+      for (std::int64_t p = begin; p < end; ++p)
+        side.windows->pack(kernel_, p * side.width, static_cast<int>(std::min(side.width, side.rows - p * side.width)),
+                           static_cast<int>(side.width), k, depth, side.to + (p - begin) * side.bytes);
+      return;
+    }
     const std::int64_t run = side.from.row_step == 1 && side.from.k_step != 1
                                  ? std::max<std::int64_t>(16, kernel_.k_step)
                                  : std::max<std::int64_t>(1, depth);
@@ -186,7 +197,7 @@ class Blocked {
   // What is packed ahead, in groups of 32 K elements, and of 16 panels where these come side by side from the same
   // lines. Returns how many groups.
   std::int64_t start_packing() {
-    sides_[0] = {job_.a, kernel_.pack_a, job_.m, width_, panel_bytes(width_), nullptr};
+    sides_[0] = {job_.a, kernel_.pack_a, job_.m, width_, panel_bytes(width_), nullptr, windows()};
     sides_[1] = {job_.b.at(n0_, 0), kernel_.pack_b, n_, kernel_.nr, panel_bytes(kernel_.nr), nullptr};
     for (const int i : {0, 1}) {
       Side& side = sides_[i];
@@ -296,7 +307,7 @@ class Blocked {
   bool plain() const {
     const GemmOutput& out = job_.out;
     return kernel_.direct && out.c_dtype == DType::f32 && out.alpha == 1 && out.bias == nullptr && out.pre == nullptr &&
-           out.activation == Activation::none && job_.dequantise.rows == nullptr;
+           out.residual == nullptr && out.activation == Activation::none && job_.dequantise.rows == nullptr;
   }
 
   bool whole(std::int64_t i, std::int64_t j) const {
@@ -321,7 +332,7 @@ class Blocked {
     }
     const std::int64_t step = width_ * kernel_.padded(depth) * kernel_.element_bytes();
     std::byte* to = task_a.get(static_cast<std::size_t>((end - begin) * step));
-    pack_panels({job_.a, kernel_.pack_a, job_.m, width_, step, to}, begin, end, k0_ + from, depth);
+    pack_panels({job_.a, kernel_.pack_a, job_.m, width_, step, to, windows()}, begin, end, k0_ + from, depth);
     return {{to, row, unit, 0}, step};
   }
 
@@ -400,6 +411,7 @@ class Blocked {
                    .cols = cols,
                    .c = static_cast<std::byte*>(out.c) + at,
                    .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+                   .residual = out.residual != nullptr ? static_cast<const std::byte*>(out.residual) + at : nullptr,
                    .c_dtype = out.c_dtype,
                    .c_stride = out.c_stride,
                    .alpha = out.alpha,

@@ -24,6 +24,7 @@ struct Quantised {
 struct Job {
   std::int64_t m = 0, n = 0, k = 0;
   Operand a = {}, b = {};
+  Windows windows = {};                 // with x: the rows of a
   const std::byte* b_panels = nullptr;  // b already packed over the whole of k
   GemmOutput out = {};                  // bias is f32 here
   Dequantise dequantise = {};

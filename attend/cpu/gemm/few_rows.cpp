@@ -48,6 +48,7 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
                   .cols = cols,
                   .c = static_cast<std::byte*>(out.c) + at,
                   .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+                  .residual = out.residual != nullptr ? static_cast<const std::byte*>(out.residual) + at : nullptr,
                   .c_dtype = out.c_dtype,
                   .c_stride = out.c_stride,
                   .alpha = out.alpha,

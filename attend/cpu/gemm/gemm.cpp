@@ -38,7 +38,9 @@ void check_product(const Gemm& g) {
   const auto fits = [](std::int64_t stride, std::int64_t width, std::int64_t height) {
     return stride >= width || height <= 1;
   };
-  check(fits(g.a.stride, g.a.transposed ? g.m : g.k, g.a.transposed ? g.k : g.m),
+  check(g.windows.x == nullptr || (g.k == g.windows.row() && g.batch == 1), "gemm: windows of {}, but k is {}",
+        g.windows.row(), g.k);
+  check(g.windows.x != nullptr || fits(g.a.stride, g.a.transposed ? g.m : g.k, g.a.transposed ? g.k : g.m),
         "gemm: a is {} x {}{}, but its stride is {}", g.m, g.k, g.a.transposed ? " transposed" : "", g.a.stride);
   check(fits(g.b.stride, g.b.transposed ? g.k : g.n, g.b.transposed ? g.n : g.k),
         "gemm: b is {} x {}{}, but its stride is {}", g.k, g.n, g.b.transposed ? " transposed" : "", g.b.stride);
@@ -65,13 +67,14 @@ void gemm(const Gemm& g, ThreadPool& pool) {
                   .k = g.k,
                   .a = side(g.a, !g.a.transposed),
                   .b = side(g.b, g.b.transposed),
+                  .windows = g.windows,
                   .b_panels = nullptr,
                   .out = g.output(),
                   .dequantise = {},
                   .rows_alike = g.rows_alike};
   job.out.bias = detail::bias_in_f32(g.bias, g.bias_dtype, g.n);
-  const bool dot = !g.rows_alike && kernel.dot != nullptr && g.m <= kernel.dot_rows && job.a.k_step == 1 &&
-                   job.b.k_step == 1 && g.a.dtype == kernel.element && kernel.planes == 1;
+  const bool dot = !g.rows_alike && kernel.dot != nullptr && g.m <= kernel.dot_rows && g.windows.x == nullptr &&
+                   job.a.k_step == 1 && job.b.k_step == 1 && g.a.dtype == kernel.element && kernel.planes == 1;
   const auto one = [&](std::int64_t index, ThreadPool* threads) {
     detail::Job each = job;
     const auto move = [&](void* p, std::int64_t by) -> void* {
@@ -82,6 +85,7 @@ void gemm(const Gemm& g, ThreadPool& pool) {
     each.b.data += index * g.b_batch * static_cast<std::int64_t>(bytes_of(g.b.dtype));
     each.out.c = move(g.c, g.c_batch);
     each.out.pre = move(g.pre, g.c_batch);
+    each.out.residual = move(const_cast<void*>(g.residual), g.c_batch);
     dot ? multiply_dot(kernel, each, threads) : multiply_blocked(kernel, each, threads);
   };
   // Many or small matrices: a thread takes whole ones. Few large ones: all threads work on each.

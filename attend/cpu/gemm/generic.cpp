@@ -27,8 +27,10 @@ void multiply(const TileProduct& t) {
     for (int c = 0; c < kColumns; ++c) tile[r * kColumns + c] = acc[r][c] + (t.add ? tile[r * kColumns + c] : Acc{});
 }
 
-float quantise(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
-  return quantise_row<4>(from, k, padded, offset, to);
+float largest(const FloatRow& from, std::int64_t k) { return largest_of_row<4>(from, k); }
+
+void round(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to) {
+  round_row<4>(from, k, inverse, offset, to);
 }
 
 constexpr Kernel kF32{.name = "generic f32",
@@ -54,7 +56,8 @@ constexpr Kernel kInt8{.name = "generic int8",
                        .pack_b = pack_int8<1>,
                        .multiply = multiply<std::int8_t, std::int32_t>,
                        .write = write_generic,
-                       .quantise = quantise};
+                       .largest = largest,
+                       .round = round};
 
 }  // namespace
 

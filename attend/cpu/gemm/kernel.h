@@ -59,6 +59,7 @@ struct TileOutput {
   int rows = 0, cols = 0;
   std::byte* c = nullptr;
   std::byte* pre = nullptr;
+  const std::byte* residual = nullptr;
   DType c_dtype = DType::f32;
   std::int64_t c_stride = 0;  // elements
   float alpha = 1;
@@ -94,9 +95,9 @@ struct FloatRow {
   DType dtype = DType::f32;
 };
 
-// One row to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
-// to padded.
-using Quantise = float (*)(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
+// Towards int8: the largest absolute value of a row, and round(x · inverse) + (offset, in the low byte).
+using Largest = float (*)(const FloatRow& from, std::int64_t k);
+using Round = void (*)(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to);
 
 struct Kernel {
   const char* name = "";
@@ -119,8 +120,9 @@ struct Kernel {
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;
   void (*write)(const TileOutput&) = nullptr;
-  Quantise quantise = nullptr;  // int8 kernels
-  int a_offset = 0;             // added to quantised values of A: 128 where the instruction takes them unsigned
+  Largest largest = nullptr;  // int8 kernels
+  Round round = nullptr;
+  int a_offset = 0;  // added to quantised values of A: 128 where the instruction takes them unsigned
   // Around the multiplies of a task, whose panels of A have so many rows: tile registers are set up and given back.
   void (*begin)(std::int64_t rows) = nullptr;
   void (*end)() = nullptr;
@@ -134,6 +136,8 @@ struct Kernel {
 
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(bytes_of(element)) * planes; }
   std::int64_t padded(std::int64_t k) const { return (k + k_step - 1) / k_step * k_step; }
+  // int8 kernels: one row, symmetric, with scale max|x| / 127, which is returned; `offset` from k to padded.
+  float quantise(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) const;
 };
 
 // Null where this build or this machine has none.

@@ -1,8 +1,17 @@
-// The choice of kernels for a machine.
+// The choice of kernels for a machine, and what all have in common.
+#include <cstring>
+
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm/kernel.h"
 
 namespace attend::cpu::detail {
+
+float Kernel::quantise(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) const {
+  const float most = largest(from, k);
+  round(from, k, most > 0 ? 127.0f / most : 0.0f, offset, to);
+  std::memset(to + k, offset & 0xff, static_cast<std::size_t>(padded - k));
+  return most / 127.0f;
+}
 
 KernelSet choose_kernels(const Features& features) {
   KernelSet best = generic_kernels();

@@ -1,5 +1,5 @@
-// arm64: f32 (FMLA), bf16 and f32 split into bf16 pieces (BFMMLA), int8 (SMMLA, or SDOT on older cores). Tiles of 8 x
-// 12: 24 sums, and eight registers for what is multiplied.
+// arm64: f32 (FMLA), bf16 and f32 split into bf16 pieces (BFMMLA), int8 (SMMLA, or SDOT). Tiles of 8 x 12: 24 sums, and
+// eight registers for what is multiplied.
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm/kernel.h"
 
@@ -16,8 +16,17 @@ namespace attend::cpu::detail {
 
 namespace {
 
-// Of more rows than kRowsInPlace A comes packed, [words][4 or 8].
+// Of more rows than kRowsInPlace A comes packed, [k][4 or 8].
 constexpr int kRowsInPlace = 2;
+
+template <class Step>
+void multiply_by_rows(const TileProduct& t) {
+  if (t.panels > 1) return multiply_rows_in_streams<Step>(t);
+  static constexpr void (*kByRows[])(const TileProduct&) = {
+      multiply_rows<Step, 1, 1>, multiply_rows<Step, 2, 1>, multiply_rows<Step, 4, 1>, multiply_rows<Step, 4, 1>,
+      multiply_rows<Step, 5, 1>, multiply_rows<Step, 6, 1>, multiply_rows<Step, 7, 1>, multiply_rows<Step, 8, 1>};
+  kByRows[t.rows - 1](t);
+}
 
 // The width of the panel is in the step of A: 16 bytes per pair of rows and plane.
 template <class Step>
@@ -95,6 +104,28 @@ constexpr Kernel kSplit{.name = "neon split",
                         .write = write_generic,
                         .streams = streams<kStreamsOfMany>};
 
+constexpr Kernel kInt8Dot{.name = "neon int8 dot",
+                          .element = DType::i8,
+                          .mr = kRows,
+                          .nr = kColumns,
+                          .row_multiple = 4,
+                          .a_unit = 4,
+                          .b_unit = 4,
+                          .k_step = 4,
+                          .speed = 30,
+                          .kc = 2048,
+                          .mc = 160,
+                          .nc = 480,
+                          .ahead = kFetch,
+                          .in_place = kRowsInPlace,
+                          .pack_a = pack_int8_words,
+                          .pack_b = pack_int8_words,
+                          .multiply = multiply_by_rows<Int8Words>,
+                          .write = write_generic,
+                          .largest = largest_neon,
+                          .round = round_neon,
+                          .streams = streams<1>};
+
 constexpr Kernel kInt8{.name = "neon int8",
                        .element = DType::i8,
                        .mr = kRows,
@@ -112,37 +143,16 @@ constexpr Kernel kInt8{.name = "neon int8",
                        .pack_b = pack_int8<8>,
                        .multiply = multiply_by_pairs<Int8Pairs>,
                        .write = write_generic,
-                       .quantise = quantise_neon,
+                       .largest = largest_neon,
+                       .round = round_neon,
                        .streams = streams<kStreamsOfMany>};
-
-// The same shapes as f32, of words of four.
-constexpr Kernel kInt8Words{.name = "neon int8 words",
-                            .element = DType::i8,
-                            .mr = kRows,
-                            .nr = kColumns,
-                            .row_multiple = 4,
-                            .a_unit = 4,
-                            .b_unit = 4,
-                            .k_step = 4,
-                            .speed = 45,
-                            .kc = 2048,
-                            .mc = 160,
-                            .nc = 480,
-                            .ahead = kFetch,
-                            .in_place = kRowsInPlace,
-                            .pack_a = pack_int8_words,
-                            .pack_b = pack_int8_words,
-                            .multiply = multiply_by_rows<Int8Words>,
-                            .write = write_generic,
-                            .quantise = quantise_neon,
-                            .streams = streams<1>};
 
 }  // namespace
 
 KernelSet neon_kernels(const Features& features) {
   KernelSet set{.f32 = &kF32};
   if (features.neon_bf16) set.bf16 = &kBf16, set.split = &kSplit;
-  if (features.neon_dot) set.int8 = &kInt8Words;
+  if (features.neon_dot) set.int8 = &kInt8Dot;
   if (features.neon_i8mm) set.int8 = &kInt8;
   return set;
 }

@@ -1,4 +1,4 @@
-// arm64: f32 or bf16 to int8, symmetric, one scale per row, as quantise.h says; sixteen numbers at a time.
+// arm64: f32 or bf16 to int8, as quantise.h does it; sixteen numbers at a time.
 #pragma once
 
 #if defined(__aarch64__)
@@ -30,30 +30,41 @@ ATTEND_NEON_INLINE int8x16_t rounded(const Sixteen& x, float inverse) {
   return vcombine_s8(vmovn_s16(vcombine_s16(half[0], half[1])), vmovn_s16(vcombine_s16(half[2], half[3])));
 }
 
+// The last k % 16, and zeros.
 template <class E>
-float quantise_elements(const E* from, std::int64_t k, std::int64_t padded, std::byte* to) {
+ATTEND_NEON_INLINE Sixteen load_rest(const E* from, std::int64_t k) {
   const std::int64_t whole = k / 16 * 16;
   E some[16] = {};
   std::memcpy(static_cast<void*>(some), from + whole, static_cast<std::size_t>(k - whole) * sizeof(E));
-  const Sixteen rest = load_sixteen(some);
+  return load_sixteen(some);
+}
+
+template <class E>
+float largest_element(const E* from, std::int64_t k) {
   Sixteen most{};
-  keep_largest(most, rest);
-  for (std::int64_t at = 0; at < whole; at += 16) keep_largest(most, load_sixteen(from + at));
-  const float largest =
-      vmaxnmvq_f32(vmaxnmq_f32(vmaxnmq_f32(most.of[0], most.of[1]), vmaxnmq_f32(most.of[2], most.of[3])));
-  const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
-  std::int8_t* bytes = reinterpret_cast<std::int8_t*>(to);
-  for (std::int64_t at = 0; at < whole; at += 16) vst1q_s8(bytes + at, rounded(load_sixteen(from + at), inverse));
-  const int8x16_t last = rounded(rest, inverse);
-  std::memcpy(bytes + whole, &last, static_cast<std::size_t>(k - whole));
-  std::memset(bytes + k, 0, static_cast<std::size_t>(padded - k));
-  return largest / 127.0f;
+  keep_largest(most, load_rest(from, k));
+  for (std::int64_t at = 0; at + 16 <= k; at += 16) keep_largest(most, load_sixteen(from + at));
+  return vmaxnmvq_f32(vmaxnmq_f32(vmaxnmq_f32(most.of[0], most.of[1]), vmaxnmq_f32(most.of[2], most.of[3])));
+}
+
+template <class E>
+void round_elements(const E* from, std::int64_t k, float inverse, std::int8_t* to) {
+  std::int64_t at = 0;
+  for (; at + 16 <= k; at += 16) vst1q_s8(to + at, rounded(load_sixteen(from + at), inverse));
+  const int8x16_t last = rounded(load_rest(from, k), inverse);
+  std::memcpy(to + at, &last, static_cast<std::size_t>(k - at));
+}
+
+inline float largest_neon(const FloatRow& from, std::int64_t k) {
+  return from.dtype == DType::f32 ? largest_element(reinterpret_cast<const float*>(from.data), k)
+                                  : largest_element(reinterpret_cast<const Bf16*>(from.data), k);
 }
 
 // The instruction multiplies signed by signed: offset is 0.
-inline float quantise_neon(const FloatRow& from, std::int64_t k, std::int64_t padded, int /*offset*/, std::byte* to) {
-  return from.dtype == DType::f32 ? quantise_elements(reinterpret_cast<const float*>(from.data), k, padded, to)
-                                  : quantise_elements(reinterpret_cast<const Bf16*>(from.data), k, padded, to);
+inline void round_neon(const FloatRow& from, std::int64_t k, float inverse, int /*offset*/, std::byte* to) {
+  auto* bytes = reinterpret_cast<std::int8_t*>(to);
+  from.dtype == DType::f32 ? round_elements(reinterpret_cast<const float*>(from.data), k, inverse, bytes)
+                           : round_elements(reinterpret_cast<const Bf16*>(from.data), k, inverse, bytes);
 }
 
 }  // namespace attend::cpu::detail

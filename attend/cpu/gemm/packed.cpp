@@ -7,6 +7,7 @@
 #include "attend/cpu/gemm.h"
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/quantise_images.h"
 #include "attend/cpu/recording.h"
 #include "attend/cpu/scratch.h"
 
@@ -159,8 +160,11 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
   const PackedWeights& w = *g.weights;
   check(is_float(g.a_dtype), "gemm_packed: a is {}; it must be f32 or bf16", name_of(g.a_dtype));
   check(is_float(g.out.c_dtype), "gemm_packed: c is {}; it must be f32 or bf16", name_of(g.out.c_dtype));
-  check(g.a_stride >= w.k() || g.m <= 1, "gemm_packed: rows of a have {} elements, but its stride is {}", w.k(),
-        g.a_stride);
+  const bool windows = g.windows.x != nullptr;
+  check(!windows || g.windows.row() == w.k(), "gemm_packed: windows of {} elements, and rows of {} weights",
+        g.windows.row(), w.k());
+  check(windows || g.a_stride >= w.k() || g.m <= 1, "gemm_packed: rows of a have {} elements, but its stride is {}",
+        w.k(), g.a_stride);
   check(g.out.c_stride >= w.n() || g.m <= 1, "gemm_packed: rows of c have {} elements, but its stride is {}", w.n(),
         g.out.c_stride);
   if (g.m <= 0 || w.n() == 0) return;
@@ -170,17 +174,23 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
           .k = w.k(),
           .a = {static_cast<const std::byte*>(g.a), g.a_dtype, g.a_stride, 1},
           .b = {},
+          .windows = g.windows,
           .b_panels = Access::panels(w),
           .out = g.out,
           .dequantise = {},
           .rows_alike = true};
   job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n(), recording);
-  if (w.dtype() == DType::i8) {
+  if (w.dtype() == DType::i8 && windows) {
+    const detail::QuantisedImages images = detail::quantise_images(kernel, g.windows, g.m, pool);
+    job.windows = images.windows, job.k = kernel.padded(w.k()), job.a.dtype = DType::i8;
+    job.dequantise = {images.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
+  } else if (w.dtype() == DType::i8) {
     job.quantised = room_for_rows(kernel, job.a, g.m, w.k(), recording);
     job.k = kernel.padded(w.k());
     job.a = {job.quantised.rows, DType::i8, job.k, 1};
     job.dequantise = {job.quantised.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
   }
+  check(recording == nullptr || !windows, "gemm_packed: a convolution cannot be kept");
   if (recording != nullptr) return keep_blocked(kernel, job, pool, *recording);
   const bool small = g.m * w.n() * w.k() <= (1 << 16);
   multiply_blocked(kernel, job, small ? nullptr : &pool);

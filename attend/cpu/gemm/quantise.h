@@ -1,5 +1,5 @@
-// f32 or bf16 to int8, symmetric, one scale per row: q = round(x / scale), scale = max|x| / 127. Written once with GCC
-// vectors; each instruction set inlines it at its own width.
+// f32 or bf16 to int8 in two steps (Kernel::quantise): the largest value, and rounding. Written once with GCC vectors;
+// each instruction set inlines them at its own width.
 #pragma once
 
 #include <cstring>
@@ -30,13 +30,9 @@ template <int Width>
   return (typename Lanes<Width>::Float)(__builtin_convertvector(half, typename Lanes<Width>::Word) << 16);
 }
 
-// Writes q + offset (the low byte) for k values, and offset itself up to padded. Returns the scale.
 template <int Width, class E>
-[[gnu::always_inline]] inline float quantise_elements(const E* from, std::int64_t k, std::int64_t padded, int offset,
-                                                      std::byte* to) {
+[[gnu::always_inline]] inline float largest_element(const E* from, std::int64_t k) {
   using F = typename Lanes<Width>::Float;
-  using I = typename Lanes<Width>::Int;
-  using Bytes = typename Lanes<Width>::Bytes;
   // Four maxima: one would wait for itself.
   F most[4] = {};
   std::int64_t at = 0;
@@ -58,7 +54,15 @@ template <int Width, class E>
   for (int i = 0; i < Width; ++i) lanes[i % 4] = most[0][i] > lanes[i % 4] ? most[0][i] : lanes[i % 4];
   float largest = 0;
   for (const float lane : lanes) largest = lane > largest ? lane : largest;
-  const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
+  return largest;
+}
+
+template <int Width, class E>
+[[gnu::always_inline]] inline void round_elements(const E* from, std::int64_t k, float inverse, int offset,
+                                                  std::byte* to) {
+  using F = typename Lanes<Width>::Float;
+  using I = typename Lanes<Width>::Int;
+  using Bytes = typename Lanes<Width>::Bytes;
   for (std::int64_t done = 0; done < k; done += Width) {
     // 1.5 * 2^23: the low bits of the sum are the nearest integer.
     const F shifted = load_part<Width>(from + done, k - done) * inverse + 12582912.0f;
@@ -69,16 +73,20 @@ template <int Width, class E>
     }
     std::memcpy(to + done, &bytes, sizeof bytes);
   }
-  std::memset(to + k, offset & 0xff, static_cast<std::size_t>(padded - k));
-  return largest / 127.0f;
 }
 
 template <int Width>
-[[gnu::always_inline]] inline float quantise_row(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset,
-                                                 std::byte* to) {
+[[gnu::always_inline]] inline float largest_of_row(const FloatRow& from, std::int64_t k) {
+  if (from.dtype == DType::f32) return largest_element<Width>(reinterpret_cast<const float*>(from.data), k);
+  return largest_element<Width>(reinterpret_cast<const Bf16*>(from.data), k);
+}
+
+template <int Width>
+[[gnu::always_inline]] inline void round_row(const FloatRow& from, std::int64_t k, float inverse, int offset,
+                                             std::byte* to) {
   if (from.dtype == DType::f32)
-    return quantise_elements<Width>(reinterpret_cast<const float*>(from.data), k, padded, offset, to);
-  return quantise_elements<Width>(reinterpret_cast<const Bf16*>(from.data), k, padded, offset, to);
+    return round_elements<Width>(reinterpret_cast<const float*>(from.data), k, inverse, offset, to);
+  round_elements<Width>(reinterpret_cast<const Bf16*>(from.data), k, inverse, offset, to);
 }
 
 }  // namespace attend::cpu::detail

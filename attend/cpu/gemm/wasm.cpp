@@ -72,8 +72,10 @@ void multiply(const TileProduct& t) {
   kByRows[t.rows - 1](t);
 }
 
-float quantise_wasm(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
-  return quantise_row<4>(from, k, padded, offset, to);
+float largest_wasm(const FloatRow& from, std::int64_t k) { return largest_of_row<4>(from, k); }
+
+void round_wasm(const FloatRow& from, std::int64_t k, float inverse, int offset, std::byte* to) {
+  round_row<4>(from, k, inverse, offset, to);
 }
 
 void dot_wasm(const DotProduct& d) { Dots<4>::all<3>(d); }
@@ -109,7 +111,8 @@ constexpr Kernel kInt8{.name = "wasm int8",
                        .pack_b = pack_int8<2>,
                        .multiply = multiply<Int8Step>,
                        .write = write_generic,
-                       .quantise = quantise_wasm};
+                       .largest = largest_wasm,
+                       .round = round_wasm};
 
 }  // namespace
 

@@ -77,6 +77,7 @@ struct TileWriter {
     for (int i = 0; i < Count; ++i) {
       v.of[i] = value(out, r, j + i * Width, lanes) * out.alpha;
       if (out.bias != nullptr) v.of[i] += load(out.bias + j + i * Width, lanes);
+      if (out.residual != nullptr) v.of[i] += load_old(out.residual + at + i * step, out.c_dtype, lanes);
       if (out.pre != nullptr) store(v.of[i], out.pre + at + i * step, out.c_dtype, lanes);
     }
     v = activate<kActivation>(v);
@@ -157,7 +158,7 @@ struct TileWriter {
       case Activation::none:
         break;
     }
-    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.cols % Width == 0)
+    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.residual == nullptr && out.cols % Width == 0)
       return out.row_scales == nullptr ? rows_plain<false>(out) : rows_plain<true>(out);
     rows<Activation::none>(out);
   }
