@@ -16,6 +16,6 @@ const openAttend = require(path.resolve(folder, "attend.js"));
     const { method, path: where, type = "application/json", body = "" } = JSON.parse(line), start = process.hrtime.bigint();
     const answer = attend.ask(method, where, type, Buffer.from(body, "base64"));
     const milliseconds = Number(process.hrtime.bigint() - start) / 1e6;
-    process.stdout.write(JSON.stringify({ ...said(answer), milliseconds, memory: attend.FS && attend.HEAPU8 ? attend.HEAPU8.length : 0 }) + "\n");
+    process.stdout.write(JSON.stringify({ ...said(answer), milliseconds }) + "\n");
   }
 })().catch(error => { console.error(error); process.exit(1); });
