@@ -94,6 +94,31 @@ def test_own_image(browser, site):
     check(browser.js("document.getElementById('error').hidden"), "an own JPEG is decoded by the browser and classified")
 
 
+def drop_model(browser, files):
+    """Drops files onto the page: { name: text, or an address to fetch it from }."""
+    browser.js(f"""(async () => {{
+      const data = new DataTransfer();
+      for (const [name, {{ text, address }}] of Object.entries({json.dumps(files)}))
+        data.items.add(new File([address ? await (await fetch(address)).blob() : text], name));
+      dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, bubbles: true, cancelable: true }}));
+    }})()""")
+
+
+def test_own_model(browser, site):
+    ready(browser, f"{site}look/#model=en-fr")
+    browser.js("window.before = true")
+    names = ("config.json", "tokenizer.json", "model.safetensors")
+    config = (ROOT / "models/dates/config.json").read_text()
+    drop_model(browser, {name: {"text": config} if name == "config.json" else {"address": f"models/dates/{name}"} for name in names})
+    browser.until("!window.before && document.body && document.body.dataset.ready && location.hash.includes('model=own')", 60)
+    check(browser.js("import('look/state').then(state => state.model.name)") == "own", "a model of one's own is opened")
+    browser.js("window.before = true")
+    drop_model(browser, {"config.json": {"text": config}, "tokenizer.json": {"text": "{" * 100000}, "model.safetensors": {"text": "\\0" * 999}})
+    browser.until("!window.before && document.body && document.body.dataset.ready && !document.getElementById('error').hidden", 60)
+    check("own cannot be opened" in browser.js("document.getElementById('error').textContent"), "a broken one is a message")
+    check(browser.js("import('look/state').then(state => state.model.name)") == "en-fr", "and the page goes on")
+
+
 def test_front(browser, site):
     browser.call("Page.navigate", url=site)
     browser.until("!!document.getElementById('live')")
@@ -147,6 +172,7 @@ def main():
             browser.size(1280, 900)
             test_page(browser, site, program)
             test_own_image(browser, site)
+            test_own_model(browser, site)
             test_front(browser, site)
             check(not browser.problems, f"no error in the console {browser.problems}")
         server.shutdown()

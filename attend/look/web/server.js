@@ -12,11 +12,18 @@ function start() {
     if (data.total) return progress(data);
     waiting.get(data.id)?.(data);
     waiting.delete(data.id);
+    if (data.fatal) worker.terminate(), worker = null;  // the next request starts another one
   };
   worker.onerror = event => {
     for (const answer of waiting.values()) answer({ status: 500, type: "application/json", body: JSON.stringify({ error: `attend.wasm cannot run here: ${event.message || "the worker ended"}` }) });
     waiting.clear();
   };
+}
+
+// Also where no view is there yet to tell it.
+function tell(content) {
+  const place = document.getElementById("error");
+  place.textContent = JSON.parse(typeof content === "string" ? content : new TextDecoder().decode(content)).error, place.hidden = false;
 }
 
 // How much of a model has come.
@@ -37,6 +44,7 @@ async function asked(address, { method = "GET", headers = {}, body } = {}) {
   const answer = new Promise(resolve => waiting.set(id, resolve));
   worker.postMessage({ id, method, path: address.replace(/^\./, ""), type: headers["Content-Type"] || "", body: bytes });
   const { status, type, body: content } = await answer;
+  if (status >= 500) tell(content);
   return new Response(content, { status, headers: { "Content-Type": type } });
 }
 export const request = serverless ? asked : (address, options) => fetch(address, options);
