@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize wasm test-arm64 test-amd64 format docs-api clean help
+.PHONY: build setup demo test test-long hub-test gallery newcomer install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize wasm site test-arm64 test-amd64 format docs-api clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -119,6 +119,10 @@ wasm:
 	@NODE_PATH=/usr/share/nodejs cmake -S . -B build-wasm -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/wasm.cmake $(CMAKE_FLAGS)
 	@NODE_PATH=/usr/share/nodejs cmake --build build-wasm -j $(JOBS) --target attend
 
+# A static site with the page, the models and the documentation: build-site (docs/web.md).
+site: wasm
+	@tools/site build-wasm build-site
+
 # The other architecture, cross-built and run by an emulator: what depends on kernels. TESTS=.. is a pattern of ctest's names.
 TESTS ?= .
 test-arm64:
@@ -131,7 +135,7 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-wasm build-install
+	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-wasm build-site build-install
 
 # docs/gallery.md and its figures.
 gallery: $(BUILD)/build.ninja
@@ -171,6 +175,7 @@ help:
 	@echo "make gpu-test    build with CUDA and run all tests; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
 	@echo "make wasm        build the page's models for browsers: build-wasm/attend.wasm"
+	@echo "make site        build a static site with it, the models and the documentation: build-site"
 	@echo "make test-arm64  on x86-64: cross-build for arm64 and run the kernel tests under qemu; TESTS=ops selects some"
 	@echo "make test-amd64  on arm64: the same for x86-64"
 	@echo "make format      format the sources in place"

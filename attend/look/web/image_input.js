@@ -1,13 +1,14 @@
 // Which image: one of the samples, a file, a drop or a paste. It is sent once, and then known by its name.
 import { addressOf, apiAddress, exported, model, set, state } from "look/state";
 import { h } from "look/draw";
+import { request, showImage } from "look/server";
 
 const kinds = ["image/png", "image/jpeg", "image/webp"];
 
 async function send(file) {
   if (!kinds.includes(file.type)) throw new Error(`${file.name || "that"} is no PNG, JPEG or WebP image`);
   if (file.size > model.limits.bytes) throw new Error(`the image has ${(file.size / 1048576).toFixed(0)} MB, at most ${model.limits.bytes / 1048576} are taken`);
-  const response = await fetch(apiAddress("image"), { method: "POST", headers: { "Content-Type": file.type }, body: file });
+  const response = await request(apiAddress("image"), { method: "POST", headers: { "Content-Type": file.type }, body: file });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error || "the server said " + response.status);
   show(answer.image);
@@ -21,8 +22,9 @@ export function imageInput(fail) {
   // One of them is wrong on purpose, and says so.
   const samples = model.samples.map(name => {
     const fooled = name.startsWith("fooled"), title = fooled ? `a mistake: the model is fooled by this ${name.slice(7) || "image"}` : name.replaceAll("-", " ");
-    return h("button", { type: "button", class: "sample", title, "aria-label": title, "data-sample": name, onclick: () => show(name) },
-      h("img", { src: addressOf(`/samples/${name}`), alt: title, width: 44, height: 44, class: "blocks" }), fooled ? h("span", {}, "fooled") : null);
+    const image = h("img", { alt: title, width: 44, height: 44, class: "blocks" });
+    showImage(image, addressOf(`/samples/${name}`));
+    return h("button", { type: "button", class: "sample", title, "aria-label": title, "data-sample": name, onclick: () => show(name) }, image, fooled ? h("span", {}, "fooled") : null);
   });
   const first = files => [...files].find(file => file.type.startsWith("image/")) || files[0];
   addEventListener("dragover", event => { event.preventDefault(); document.body.classList.add("dropping"); });

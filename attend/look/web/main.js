@@ -5,6 +5,7 @@ import { canCourse, courseView } from "look/course";
 import { compareView, comparable } from "look/compare";
 import { explain } from "look/glossary";
 import { hint } from "look/hints";
+import { takeOwnModels } from "look/own_model";
 import { percent } from "look/percent";
 import { showSource } from "look/source";
 import { applyBareStop, canTour, showTour, startTour } from "look/tour";
@@ -64,6 +65,8 @@ function fail(error) {
   $("error").hidden = false;
   setTimeout(() => { $("error").hidden = true; }, 6000);
 }
+
+takeOwnModels(fail);
 
 // The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label, a text with its
 // tags or with what answers the question.

@@ -1,6 +1,7 @@
 // What is shown, in the address (#view=heads&text=..&layer=1..), and where its data comes from: the program that serves
 // this page, or, in an exported file, the page itself.
 import { sentencesOf } from "look/sentences";
+import { request } from "look/server";
 
 const inlined = document.getElementById("data");
 export const exported = inlined ? JSON.parse(inlined.textContent) : null;
@@ -11,7 +12,7 @@ let base = "";
 export const addressOf = (path, other = null) => "." + (other === null ? base : `/models/${other}`) + path;
 export const apiAddress = (question, other = null) => addressOf("/api/" + question, other);
 export async function ask(question, body, other = null) {
-  const response = await fetch(apiAddress(question, other), body && {
+  const response = await request(apiAddress(question, other), body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const answer = await response.json();
