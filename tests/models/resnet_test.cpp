@@ -27,9 +27,9 @@ struct Loaded {
   nn::Parameters parameters;
   Tensor pixels;
 
-  explicit Loaded(bool trained = false)
+  explicit Loaded(bool trained = false, nn::WeightForm weights = nn::WeightForm::plain)
       : model(models::resnet_config(read_json(kFolder + "/config.json"), "config.json")),
-        parameters(cpu(), model, {.trained = trained, .initialized = false}) {
+        parameters(cpu(), model, {.trained = trained, .initialized = false, .weights = weights}) {
     checkpoint::load_hugging_face(checkpoint::TensorFiles::open(kFolder), parameters, {.prefix = "resnet"});
     const checkpoint::Safetensors expected = checkpoint::Safetensors::open(kFolder + "/expected.safetensors");
     const Tensor stored = make_tensor(cpu(), expected["pixel_values"].shape, DType::f32);
@@ -45,6 +45,26 @@ struct Loaded {
 void expect_near(const std::vector<float>& got, const std::vector<float>& want, float tolerance = 1e-4f) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
+}
+
+// The weights of convolutions are packed as those of projections, before and after the norms are folded into them.
+TEST(ResNet, PackedWeightsAreTheSameFunction) {
+  const std::vector<float> want = checkpoint::Safetensors::open(kFolder + "/expected.safetensors").floats("logits");
+  for (const auto& [form, tolerance] :
+       {std::pair{nn::WeightForm::f32, 1e-4}, {nn::WeightForm::bf16, 0.02}, {nn::WeightForm::int8, 0.05}}) {
+    Loaded one(false, form);
+    const auto error = [&one, &want] {
+      const std::vector<float> found = one.logits();
+      check(found.size() == want.size(), "{} logits, not {}", found.size(), want.size());
+      double apart = 0, size = 0;
+      for (std::size_t i = 0; i < want.size(); ++i)
+        apart += std::pow(found[i] - want[i], 2.0), size += std::pow(want[i], 2.0);
+      return std::sqrt(apart / size);
+    };
+    EXPECT_LT(error(), tolerance) << static_cast<int>(form);
+    one.model.fold();
+    EXPECT_LT(error(), tolerance) << static_cast<int>(form);
+  }
 }
 
 TEST(ResNet, FoldedNormsAreTheSameFunction) {
