@@ -71,13 +71,18 @@ std::size_t SpeculationPace::tokens(std::size_t kind, std::size_t available) con
   return best;
 }
 
-std::size_t SpeculationPace::tokens_of_costly(std::size_t available) {
-  if (rest_ > 0) return --rest_, 0;
-  if (const std::size_t best = tokens(0, available); best > 0) return break_ = kFirstBreak, best;
+std::size_t SpeculationPace::tokens_of_costly(std::size_t available) const {
+  constexpr double kMostLost = 0.03;
   if (!steps_[1].known() || available == 0) return 0;
-  rest_ = break_;
-  break_ = std::min(2 * break_, kLongestBreak);
-  return std::min(available, most_) >= kSizes[1] ? kSizes[1] : kSizes[0];
+  if (lost_ > steps_[1].median() + kMostLost * all_) return 0;
+  return std::max<std::size_t>(1, tokens(0, std::min(available, longest_)));
+}
+
+void SpeculationPace::wrote(std::size_t guessed, std::size_t tokens, double seconds) {
+  all_ += seconds;
+  if (guessed == 0 || !steps_[1].known()) return;
+  lost_ += seconds - static_cast<double>(tokens) * steps_[1].median();
+  if (tokens > guessed) longest_ = std::min(2 * std::max(longest_, guessed) + 1, most_);
 }
 
 }  // namespace attend::decode
