@@ -1,5 +1,6 @@
 // How many tokens to guess before a step, so that the most tokens come out in a second: the measured cost of steps of
-// several tokens against the share of guesses that were right. It is 0 where guessing does not pay.
+// several tokens against the share of guesses that were right. It is 0 where guessing does not pay, or while all
+// guesses together have lost 3 % of the time: the first steps of a size are planned, which takes longer.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ class SpeculationPace {
   // size are planned on their own.
   std::size_t tokens(std::size_t kind, std::size_t available) const;
   // The same for guesses of one kind that cost time. They begin with one token and grow while all are right. Where
-  // they do not pay, single tokens are tried as long as all guesses together have lost less than 3 % of the time.
+  // they do not pay, single tokens are tried.
   std::size_t tokens_of_costly(std::size_t available) const;
 
   // Of a guess, so many tokens were compared with what the model wrote, and all but perhaps the last were right.
@@ -45,6 +46,7 @@ class SpeculationPace {
   struct Share {
     double right, compared;  // recent ones weigh more
   };
+  bool may_guess() const;
   double step_seconds(std::size_t tokens) const;
   double tokens_a_second(std::size_t kind, std::size_t guessed) const;
 
