@@ -33,12 +33,17 @@ class Speculation {
   Speculated run() {
     write(text_);
     while (!writing_.done) {
+      const double start = clock_();
+      const std::size_t before = written().size();
       guess();
       const double begin = clock_();
       std::vector<std::int32_t> newest = {text_.back()};
       newest.insert(newest.end(), guess_.tokens.begin(), guess_.tokens.begin() + static_cast<std::ptrdiff_t>(tried_));
       write(newest);
-      pace_.step_took(newest.size(), clock_() - begin);
+      const double end = clock_();
+      pace_.step_took(newest.size(), end - begin);
+      const bool first = result_.guessed == static_cast<std::int64_t>(tried_);
+      pace_.wrote(tried_, written().size() - before, end - (first ? begin : start));
     }
     result_.hypothesis = std::move(writing_.hypothesis);
     return std::move(result_);

@@ -28,7 +28,7 @@ SpeculationPace::SpeculationPace(std::span<const double> kinds, std::size_t most
 }
 
 void SpeculationPace::compared(std::size_t kind, std::size_t tokens, std::size_t right) {
-  constexpr double kKept = 0.97;
+  constexpr double kKept = 0.9;
   const double kept = std::pow(kKept, static_cast<double>(tokens));
   Share& share = shares_[kind];
   share = {share.right * kept + static_cast<double>(right), share.compared * kept + static_cast<double>(tokens)};
@@ -59,9 +59,14 @@ double SpeculationPace::tokens_a_second(std::size_t kind, std::size_t guessed) c
   return tokens / (step_seconds(guessed + 1) + guessing);
 }
 
+bool SpeculationPace::may_guess() const {
+  constexpr double kMostLost = 0.03;
+  return steps_[1].known() && lost_ <= steps_[1].median() + kMostLost * all_;
+}
+
 std::size_t SpeculationPace::tokens(std::size_t kind, std::size_t available) const {
   constexpr double kWorthIt = 1.03;
-  if (!steps_[1].known()) return 0;
+  if (!may_guess()) return 0;
   std::size_t best = 0;
   double fastest = kWorthIt * tokens_a_second(kind, 0);
   for (const std::size_t size : kSizes) {
@@ -71,13 +76,16 @@ std::size_t SpeculationPace::tokens(std::size_t kind, std::size_t available) con
   return best;
 }
 
-std::size_t SpeculationPace::tokens_of_costly(std::size_t available) {
-  if (rest_ > 0) return --rest_, 0;
-  if (const std::size_t best = tokens(0, available); best > 0) return break_ = kFirstBreak, best;
-  if (!steps_[1].known() || available == 0) return 0;
-  rest_ = break_;
-  break_ = std::min(2 * break_, kLongestBreak);
-  return std::min(available, most_) >= kSizes[1] ? kSizes[1] : kSizes[0];
+std::size_t SpeculationPace::tokens_of_costly(std::size_t available) const {
+  if (!may_guess() || available == 0) return 0;
+  return std::max<std::size_t>(1, tokens(0, std::min(available, longest_)));
+}
+
+void SpeculationPace::wrote(std::size_t guessed, std::size_t tokens, double seconds) {
+  all_ += seconds;
+  if (guessed == 0 || !steps_[1].known()) return;
+  lost_ += seconds - static_cast<double>(tokens) * steps_[1].median();
+  if (tokens > guessed) longest_ = std::min(2 * std::max(longest_, guessed) + 1, most_);
 }
 
 }  // namespace attend::decode

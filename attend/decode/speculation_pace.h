@@ -1,5 +1,6 @@
 // How many tokens to guess before a step, so that the most tokens come out in a second: the measured cost of steps of
-// several tokens against the share of guesses that were right. It is 0 where guessing does not pay.
+// several tokens against the share of guesses that were right. It is 0 where guessing does not pay, or while all
+// guesses together have lost 3 % of the time: the first steps of a size are planned, which takes longer.
 #pragma once
 
 #include <array>
@@ -17,13 +18,16 @@ class SpeculationPace {
   // How many tokens of a guess of this kind to try, of those that there are: 0, 1, 3, 7 or 15, because steps of every
   // size are planned on their own.
   std::size_t tokens(std::size_t kind, std::size_t available) const;
-  // The same for guesses that cost time. Where they do not pay, a few are tried after longer and longer breaks.
-  std::size_t tokens_of_costly(std::size_t available);
+  // The same for guesses of one kind that cost time. They begin with one token and grow while all are right. Where
+  // they do not pay, single tokens are tried.
+  std::size_t tokens_of_costly(std::size_t available) const;
 
   // Of a guess, so many tokens were compared with what the model wrote, and all but perhaps the last were right.
   void compared(std::size_t kind, std::size_t tokens, std::size_t right);
   void step_took(std::size_t tokens, double seconds);
   void guess_took(std::size_t tokens, double seconds);
+  // A guess and the step that tried it wrote so many tokens. Not the first guess: it reads the prompt, once.
+  void wrote(std::size_t guessed, std::size_t tokens, double seconds);
 
  private:
   // The median of the last times.
@@ -42,15 +46,16 @@ class SpeculationPace {
   struct Share {
     double right, compared;  // recent ones weigh more
   };
+  bool may_guess() const;
   double step_seconds(std::size_t tokens) const;
   double tokens_a_second(std::size_t kind, std::size_t guessed) const;
 
   std::size_t most_;
-  std::vector<Share> shares_;                   // by kind
-  std::array<Seconds, 17> steps_ = {};          // by tokens of a step
-  Seconds guesses_ = {};                        // of one token
-  std::size_t break_ = kFirstBreak, rest_ = 0;  // steps without a guess: how many, and how many are left
-  static constexpr std::size_t kFirstBreak = 16, kLongestBreak = 512;
+  std::vector<Share> shares_;           // by kind
+  std::array<Seconds, 17> steps_ = {};  // by tokens of a step
+  Seconds guesses_ = {};                // of one token
+  std::size_t longest_ = 1;             // tokens of a costly guess
+  double lost_ = 0, all_ = 0;           // seconds against single steps, and of all steps
 };
 
 }  // namespace attend::decode

@@ -311,12 +311,25 @@ TEST(SpeculationPace, GuessesAsManyTokensAsPay) {
   EXPECT_EQ(decode::SpeculationPace(kinds, 15).tokens(0, 15), 0u);  // nothing is measured yet
 }
 
-TEST(SpeculationPace, TriesCostlyGuessesAfterLongerAndLongerBreaks) {
-  decode::SpeculationPace pace = paced(0.02, 0.5);
-  std::vector<int> tries;
-  for (int step = 0; step < 200; ++step)
-    if (pace.tokens_of_costly(15) > 0) tries.push_back(step);
-  EXPECT_EQ(tries, (std::vector<int>{0, 17, 50, 115}));
+// Guesses that are always wrong cost 1.4 steps each: they may take 3 % of the time. Right ones grow at once.
+TEST(SpeculationPace, CostlyGuessesLoseLittleAndGrowWhileTheyAreRight) {
+  decode::SpeculationPace wrong = paced(0.02, 0.4);
+  int tries = 0;
+  for (int step = 0; step < 1000; ++step) {
+    const std::size_t guessed = wrong.tokens_of_costly(15);
+    ASSERT_LE(guessed, 1u);
+    tries += static_cast<int>(guessed);
+    wrong.wrote(guessed, 1, guessed > 0 ? 2.4 : 1);
+  }
+  EXPECT_GE(tries, 20);
+  EXPECT_LE(tries, 24);
+  decode::SpeculationPace right = paced(0.98, 0.02);
+  std::vector<std::size_t> lengths;
+  for (int step = 0; step < 5; ++step) {
+    lengths.push_back(right.tokens_of_costly(15));
+    right.wrote(lengths.back(), lengths.back() + 1, 1.5);
+  }
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 3, 7, 15, 15}));
 }
 
 }  // namespace

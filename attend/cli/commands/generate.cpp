@@ -113,14 +113,14 @@ void run_generate(const GenerateCommand& options, const Streams& streams) {
   check(options.draft.empty() || options.prompts.empty(),
         "generate: --draft takes one prompt at a time, not --prompts");
   if (!options.prompts.empty()) return run_many(options, generate, model.generator, streams);
+  std::unique_ptr<tasks::Generator> draft;
+  if (!options.draft.empty())
+    draft = std::make_unique<tasks::Generator>(options.draft, *model.backend, options.model.format());
   const bool streaming = generate.samples == 1 && !options.json;
   if (streaming) {
     streams.out << prompt << std::flush;
     generate.on_text = [&](std::string_view piece) { streams.out << piece << std::flush; };
   }
-  std::unique_ptr<tasks::Generator> draft;
-  if (!options.draft.empty())
-    draft = std::make_unique<tasks::Generator>(options.draft, *model.backend, options.model.format());
   const std::vector<tasks::Generated> results = model.generator.generate(prompt, generate, draft.get());
   if (streaming) {
     streams.out << '\n';
@@ -183,7 +183,7 @@ void add_generate_command(Flags& program, const Streams& streams) {
         flags.add("--speculate", generate.speculate,
                   "Guess up to this many tokens (1 to 15) from earlier text and check them in one step; 0: none.");
         add_model_flag(flags, "--draft", options.draft,
-                       "Folder of a smaller model with the same tokens, which guesses");
+                       "Folder of a smaller model with the same tokens that makes the guesses");
         flags.add("--stop", generate.stops, "Stop before this string. Repeat for more.").one_at_a_time();
         flags.add("--json", options.json, "Print one JSON object per text.");
       },
