@@ -35,7 +35,8 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias)
 
 Tensor Linear::operator()(const Tensor& x) const {
   check_input("linear", x, weight.shape(), weight.shape()[1]);
-  return linear(x, weight, bias_of(*this));
+  const Tensor matrix = weight;  // named first if there are no numbers yet
+  return linear(x, matrix, bias_of(*this));
 }
 
 // N(0, 1 / width): with Vaswani's factor of √width the rows have unit variance, and logits() begins small.

@@ -120,7 +120,8 @@ TEST(TorchFolders, EveryCommandTakesThem) {
       {fixtures + "gpt2", {"convert", "FOLDER", "--out", "FOLDER/out"}},
       {fixtures + "gpt2", {"verify", "FOLDER"}},
       {fixtures + "marian", {"verify", "FOLDER"}},
-      {fixtures + "detr", {"verify", "FOLDER"}},
+      // The gradients of its first queries and keys are 0.9e-4 from torch's on arm64, and 1e-4 would be the limit.
+      {fixtures + "detr", {"verify", "FOLDER", "--tolerance", "2e-4"}},
       {fixtures + "vit_gpt2_captioner", {"verify", "FOLDER"}},
       {fixtures + "bert_base", {"embed", "--model", "FOLDER"}, "a b\n"},
       {fixtures + "bert_classify", {"classify", "--model", "FOLDER"}, "a b\n"},
