@@ -120,9 +120,9 @@ TEST_P(Speculating, WritesTheTextOfDecodingTokenByToken) {
           const Speculated found = ahead(small.model, *drafter, how);
           EXPECT_LE(found.right, found.guessed);
           EXPECT_EQ(found.steps + found.right, 60) << "every step writes one token and those that were guessed";
-          if (drafter == &oracle) EXPECT_GT(found.guessed, 0) << "guesses are tried";
+          EXPECT_TRUE(found.guessed > 0 || drafter != &oracle) << "guesses are tried";
           if (!same_bits) continue;
-          if (drafter == &oracle) EXPECT_LT(found.steps, 36) << "and they are right";
+          EXPECT_TRUE(found.steps < 36 || drafter != &oracle) << "and they are right";
           EXPECT_EQ(found.hypothesis.tokens, expected.tokens) << positions << " " << n;
           EXPECT_EQ(found.hypothesis.score, expected.score);
         }
