@@ -79,7 +79,7 @@ if(ATTEND_SANITIZE)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   # clang 14 does not heed .arch in a function's assembly.
-  target_compile_options(attend_kernel_checks INTERFACE -march=armv8-a+bf16+i8mm)
+  target_compile_options(attend_kernel_checks INTERFACE -march=armv8-a+dotprod+bf16+i8mm)
 endif()
 if(ATTEND_SANITIZE STREQUAL "address")
   target_compile_options(attend_kernel_checks INTERFACE -fno-sanitize=alignment $<$<BOOL:${ATTEND_COVERAGE}>:${costly}>)
