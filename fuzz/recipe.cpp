@@ -24,7 +24,7 @@ std::string task_names() {
 
 const std::string kSchema = "{\"task\": " + task_names() +
                             R"(, "out": ["x"],
-      "model": ["transformer", "rnn-attention", "rnn-plain", "bert", "roberta", "vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet"],
+      "model": ["transformer", "rnn-attention", "rnn-plain", "bert", "roberta", "gpt2", "rnn", "vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet"],
       "preset": ["tiny", "small", "base", "big", "x"],
       "schedule": ["inverse-square-root", "cosine", "linear", "x"], "dtype": ["auto", "f32", "bf16", "bf16x3", "fp8"],
       "recompute": ["none", "feed-forward", "layer"], "select": ["bleu", "loss", "score", "cider"], "format": ["auto", "csv", "squad"],
@@ -38,7 +38,7 @@ const std::string kSchema = "{\"task\": " + task_names() +
       "encoder_layers": [1, 3], "decoder_layers": [1, 3], "decoder_heads": [2], "masked": [0.15, 0, 1], "source": ["x"], "target": ["x"],
       "train": ["x"], "valid": ["x"], "test": ["x"], "layer_decay": [0.8, 0, 1, 2],
       "parameter_groups": [[{"match": "*.bias", "learning_rate": 0.5, "weight_decay": 0, "frozen": true}], []],
-      "header": [true], "threads": [-1, 0, 1000000], "cell": ["gru", "lstm", "x"], "positions": ["learned", "x"],
+      "header": [true], "threads": [-1, 0, 1000000], "cell": ["tanh", "gru", "lstm", "x"], "positions": ["learned", "rotary", "x"],
       "config": [{}, {"depths": [1, 1]}, {"backbone_config": {"depths": [1, 1]}}, {"generator_widths": [8, 8, 8]}, {"x": 1}],
       "patch_size": [4, 16, 0], "self_attention": [0, 1], "drop_path": [0.1, 1], "valid_share": [0, 0.1, 1], "image_size": [16, 32, 0],
       "crop": ["resized", "shift", "none", "x"], "mixup": [0, 0.4, -1], "erasing": [0, 0.5], "flip": [true, false], "mean": ["0.5", "x"],
@@ -69,7 +69,7 @@ auto reads_back(const Json& json, Resolve resolve) {
 void describe_models(const Json& json) {
   const std::vector<std::string> labels = {"a", "b"};
   attempt([&] { train::make_model(reads_back(json, train::resolve_recipe), 64); });
-  attempt([&] { models::GPT2(train::model_config(reads_back(json, train::resolve_language_recipe), 64, 0)); });
+  attempt([&] { train::new_model(reads_back(json, train::resolve_language_recipe), 64, 0); });
   attempt([&] {
     const train::ImageRecipe recipe = reads_back(json, train::resolve_image_recipe);
     catalogue::make_image_model(train::image_model_json(recipe, labels), "input");
