@@ -21,6 +21,7 @@ struct BeamSentence {
   std::size_t index;
   std::vector<Beam> open;
   std::vector<Hypothesis> ended;
+  bool finished = false;  // it has its results, and the model still computes its rows
 };
 
 }  // namespace searching
@@ -131,9 +132,10 @@ struct BeamSearch::State {
   const BeamOptions& options;
   Ended ended;
   std::int64_t wanted = 0;
-  std::vector<BeamSentence> running = {};
-  std::vector<std::int32_t> tokens = {};  // the newest of every row
-  std::vector<bool> dropped = {};         // by sentence
+  std::vector<BeamSentence> running = {};  // finished ones, too, until their rows are dropped
+  std::size_t open = 0;                    // how many of them are not finished
+  std::vector<std::int32_t> tokens = {};   // the newest of every row
+  std::vector<bool> dropped = {};          // by sentence
 };
 
 BeamSearch::BeamSearch(nn::StepModel& model, const BeamOptions& options, Ended ended)
@@ -148,46 +150,64 @@ BeamSearch::BeamSearch(nn::StepModel& model, const BeamOptions& options, Ended e
   state_->wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.suppress(options.suppressed));
   check(state_->wanted > 0, "beam search: every token is suppressed");
   for (std::size_t i = 0; i < options.max_lengths.size(); ++i) state_->running.push_back({i, {Beam{}}, {}});
+  state_->open = state_->running.size();
   state_->tokens.assign(state_->running.size() * static_cast<std::size_t>(options.beams), options.start);
   state_->dropped.resize(options.max_lengths.size());
 }
 
 BeamSearch::~BeamSearch() = default;
 
-bool BeamSearch::done() const { return state_->running.empty(); }
+bool BeamSearch::done() const { return state_->open == 0; }
 
 void BeamSearch::drop(std::size_t sentence) { state_->dropped.at(sentence) = true; }
 
 void BeamSearch::step() {
-  auto& [model, options, ended, wanted, running, tokens, dropped] = *state_;
+  auto& [model, options, ended, wanted, running, open, tokens, dropped] = *state_;
   const auto beams = static_cast<std::size_t>(options.beams);
   const nn::StepModel::Scores scores = model.step(tokens, wanted);
   check(scores.ids.size() == tokens.size() * static_cast<std::size_t>(wanted) &&
             scores.logits.size() == scores.ids.size() && scores.log_sums.size() == tokens.size(),
         "beam search: {} candidates for {} rows of {}", scores.ids.size(), tokens.size(), wanted);
+  std::vector<std::vector<std::int32_t>> parents(running.size());
+  open = 0;
+  for (std::size_t s = 0; s < running.size(); ++s) {
+    BeamSentence& sentence = running[s];
+    if (sentence.finished) continue;
+    if (dropped[sentence.index]) {
+      sentence.finished = true;
+    } else if (advance(sentence, best_candidates(sentence, scores, s * beams, 2 * beams), parents[s], options)) {
+      sentence.finished = true;
+      sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
+      ended(sentence.index, std::move(sentence.ended));
+    } else {
+      ++open;
+    }
+  }
+  if (open == 0) return;
+  const bool drops = model.drops_rows_cheaply() || 2 * open <= running.size();
+  const auto each = static_cast<std::size_t>(wanted);
   std::vector<BeamSentence> next;
   std::vector<std::int32_t> from;
   tokens.clear();
   for (std::size_t s = 0; s < running.size(); ++s) {
     BeamSentence& sentence = running[s];
-    if (dropped[sentence.index]) continue;
-    std::vector<std::int32_t> parents;
-    const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams);
-    if (advance(sentence, candidates, parents, options)) {
-      sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
-      ended(sentence.index, std::move(sentence.ended));
-      continue;
-    }
-    // Every sentence keeps its full set of rows; the ones without a beginning repeat the first.
+    if (sentence.finished && drops) continue;
     for (std::size_t beam = 0; beam < beams; ++beam) {
+      const std::size_t row = s * beams + beam;
+      if (sentence.finished) {  // goes on with its likeliest token, which a GPU may have computed ahead
+        from.push_back(static_cast<std::int32_t>(row));
+        tokens.push_back(scores.ids[row * each]);
+        continue;
+      }
+      // Every sentence keeps its full set of rows; the ones without a beginning repeat the first.
       const std::size_t used = beam < sentence.open.size() ? beam : 0;
-      from.push_back(static_cast<std::int32_t>(s * beams) + parents[used]);
+      from.push_back(static_cast<std::int32_t>(s * beams) + parents[s][used]);
       tokens.push_back(sentence.open[used].tokens.back());
     }
     next.push_back(std::move(sentence));
   }
   running = std::move(next);
-  if (!running.empty()) model.reorder(from);
+  model.reorder(from);
 }
 
 std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options) {

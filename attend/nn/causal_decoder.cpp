@@ -98,4 +98,7 @@ void CausalDecoder::reorder(std::span<const std::int32_t> from) {
     if (cache.reorder(moves)) runner_.memory_moved();
 }
 
+// A probe expects the rows of open texts only.
+bool CausalDecoder::drops_rows_cheaply() const { return pass_.backend().on_host() || pass_.probe(); }
+
 }  // namespace attend::nn

@@ -34,6 +34,7 @@ class CausalDecoder : public StepModel {
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
   Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override;
   void reorder(std::span<const std::int32_t> from) override;
+  bool drops_rows_cheaply() const override;
 
  private:
   CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group, std::int64_t room);

@@ -38,6 +38,7 @@ class MemoryDecoder : public StepModel {
     return decoder_.step(tokens, wanted);
   }
   void reorder(std::span<const std::int32_t> from) override;
+  bool drops_rows_cheaply() const override { return decoder_.drops_rows_cheaply(); }
 
  private:
   // The decoder together with its memory, as a causal model.

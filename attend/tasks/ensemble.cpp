@@ -50,6 +50,7 @@ class EnsembleSteps final : public nn::StepModel {
   void reorder(std::span<const std::int32_t> from) override {
     for (const auto& member : members_) member->reorder(from);
   }
+  bool drops_rows_cheaply() const override { return members_.front()->drops_rows_cheaply(); }  // all on one device
 
  private:
   // The k most likely tokens of each row that are not suppressed; equal ones by id.

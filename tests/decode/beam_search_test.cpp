@@ -205,8 +205,13 @@ TEST(BeamSearch, SentencesDoNotSeeEachOther) {
   const std::vector<std::int64_t> longest = {3, 9, 1, 6, 12};
   BeamOptions options = options_of(LengthPenalty::wu, 0.6f, 3, 3);
   options.max_lengths = longest;
-  TableModel model(kVocabulary, longest.size(), 3, logit);
+  TableModel model(kVocabulary, longest.size(), 3, logit), keeping(kVocabulary, longest.size(), 3, logit);
   const auto together = beam_search(model, options);
+  keeping.make_drops_costly();
+  const auto kept = beam_search(keeping, options);
+  EXPECT_EQ(keeping.steps(), model.steps());
+  EXPECT_EQ(model.drops(), 4);    // 5 sentences, then 4, 3, 2, 1
+  EXPECT_EQ(keeping.drops(), 2);  // 5, then 2, 1
   for (std::size_t i = 0; i < longest.size(); ++i) {
     options.max_lengths = {longest[i]};
     TableModel alone(kVocabulary, 1, 3,
@@ -216,6 +221,8 @@ TEST(BeamSearch, SentencesDoNotSeeEachOther) {
     for (std::size_t rank = 0; rank < single.size(); ++rank) {
       EXPECT_EQ(together[i][rank].tokens, single[rank].tokens);
       EXPECT_EQ(together[i][rank].score, single[rank].score);
+      EXPECT_EQ(kept[i].at(rank).tokens, single[rank].tokens);
+      EXPECT_EQ(kept[i].at(rank).score, single[rank].score);
       EXPECT_LE(static_cast<std::int64_t>(single[rank].tokens.size()), longest[i]);
       EXPECT_GE(single[rank > 0 ? rank - 1 : 0].score, single[rank].score);
     }

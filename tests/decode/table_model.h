@@ -62,8 +62,14 @@ class TableModel : public nn::StepModel {
     return {logits_, log_sums_, ids_};
   }
 
+  // As on a GPU, where finished rows stay for a while.
+  void make_drops_costly() { cheap_ = false; }
+  bool drops_rows_cheaply() const override { return cheap_; }
+  int drops() const { return drops_; }  // how often rows were dropped
+
   void reorder(std::span<const std::int32_t> from) override {
     ASSERT_EQ(from.size() % group_, 0u);
+    drops_ += from.size() < rows_.size();
     std::vector<Row> next;
     for (std::size_t i = 0; i < from.size(); ++i) {
       next.push_back(rows_.at(static_cast<std::size_t>(from[i])));
@@ -101,7 +107,8 @@ class TableModel : public nn::StepModel {
   std::vector<float> logits_, log_sums_;
   Tokens ids_;
   std::set<std::int32_t> suppressed_;
-  int steps_ = 0;
+  int steps_ = 0, drops_ = 0;
+  bool cheap_ = true;
 };
 
 }  // namespace attend::test
