@@ -89,11 +89,11 @@ bool is_fixed(std::string_view name) {
 std::string group_of(std::string_view field) {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kGroups = {
       {"Model",
-       {"from",           "model",      "cell",           "preset",         "config",           "decoder",
-        "decoder_config", "encoder",    "backbone",       "tokenizer",      "vocabulary_size",  "width",
-        "layers",         "heads",      "hidden",         "encoder_layers", "decoder_layers",   "queries",
-        "norms",          "patch_size", "self_attention", "dropout",        "attention_window", "global_tokens",
-        "block",          "max_length", "drop_path",      "image_size",     "attention_stage"}},
+       {"from",          "teacher",        "model",      "cell",           "preset",         "config",
+        "decoder",       "decoder_config", "encoder",    "backbone",       "tokenizer",      "vocabulary_size",
+        "width",         "layers",         "heads",      "hidden",         "encoder_layers", "decoder_layers",
+        "queries",       "norms",          "patch_size", "self_attention", "dropout",        "attention_window",
+        "global_tokens", "block",          "max_length", "drop_path",      "image_size",     "attention_stage"}},
       {"Data", {"source",      "target",      "valid_source", "valid_target", "test_source", "test_target",
                 "text",        "valid_text",  "train",        "train_names",  "valid",       "valid_names",
                 "valid_share", "test",        "test_names",   "images",       "format",      "header",

@@ -30,6 +30,16 @@ std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
            .why = fmt::format("is for vit; give a {} its shape in 'config'", model)}};
 }
 
+std::vector<UnusedSettings> ImageRecipe::unused() const {
+  std::vector<UnusedSettings> list = unused_of_vit(model);
+  if (teacher.empty())
+    list.push_back(
+        {.keys = {"distillation", "distillation_weight", "distillation_temperature"}, .why = "needs a 'teacher'"});
+  else if (distillation == "hard")
+    list.push_back({.keys = {"distillation_temperature"}, .why = "is for soft distillation"});
+  return list;
+}
+
 ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
   ImageRecipe recipe;
   read_recipe(recipe, settings, what);
@@ -41,6 +51,11 @@ ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
   check_epochs(recipe, what);
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1,
         "{}: 'label_smoothing' must be at least 0 and below 1, not {}", what, recipe.label_smoothing);
+  check_one_of(what, "distillation", recipe.distillation, {"hard", "soft"});
+  check(recipe.distillation_weight >= 0 && recipe.distillation_weight <= 1,
+        "{}: 'distillation_weight' must be between 0 and 1, not {}", what, recipe.distillation_weight);
+  check(recipe.distillation_temperature >= 0.01f && recipe.distillation_temperature <= 1000,
+        "{}: 'distillation_temperature' must be between 0.01 and 1000, not {}", what, recipe.distillation_temperature);
   check_images(recipe, what);
   settle_epochs(recipe, settings, what);
   return recipe;

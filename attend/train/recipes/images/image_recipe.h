@@ -22,7 +22,7 @@ std::vector<UnusedSettings> unused_of_vit(const std::string& model);
 
 struct ImageRecipe : RunSettings {
   std::string task = "classify-images";
-  std::string model = "vit", from;
+  std::string model = "vit", from, teacher;
   Json config = Json::object();
   std::string train, valid, test;
   std::vector<std::string> label_names;
@@ -33,6 +33,8 @@ struct ImageRecipe : RunSettings {
   std::int64_t batch = 128;
   float epochs = 30;
   std::string select = "score";
+  std::string distillation = "hard";
+  float distillation_weight = 0.5f, distillation_temperature = 3;
   data::ImageOptions images;
 
   ImageRecipe() {
@@ -68,11 +70,19 @@ struct ImageRecipe : RunSettings {
     v("batch", batch, "Images per batch.");
     v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");
     v("select", select, "Criterion for the best weights: score or loss.");
+    v("teacher", teacher,
+      "Distillation: folder of a trained image model, or the name of a bundled one, whose answers are learned beside "
+      "the "
+      "labels.");
+    v("distillation", distillation, "What of the teacher is learned: hard (its label) or soft (its probabilities).");
+    v("distillation_weight", distillation_weight, "Share of the teacher in the loss, 0 to 1.");
+    v("distillation_temperature", distillation_temperature,
+      "Soft distillation: divisor of the logits; larger values show more of the unlikely labels.");
     images.visit(v);
     visit_run(v);
   }
 
-  std::vector<UnusedSettings> unused() const { return unused_of_vit(model); }
+  std::vector<UnusedSettings> unused() const;
 };
 
 // Zeros stand for what the data decides (with_epochs()).

@@ -87,6 +87,7 @@ std::uint64_t ImageTask::next_batch() {
     upload(rest_, std::vector<float>{1 - batch.share});
   }
   parts_.training.give_back(std::move(batch));
+  if (parts_.teacher) parts_.teacher->look(pixels_);
   return 1;
 }
 
@@ -95,10 +96,12 @@ train::Loss ImageTask::loss(Pass& pass) {
   const Tensor pixels = pass.input(pixels_);
   const Tensor logits = parts_.model.logits(parts_.dtype == DType::f32 ? pixels : ops::cast(pixels, parts_.dtype));
   const ops::CrossEntropyOptions smoothed{.smoothing = options_.label_smoothing};
-  const Tensor own = ops::cross_entropy(logits, pass.input(labels_), smoothed).mean;
-  if (!options_.mixed) return own;
-  const Tensor other = ops::cross_entropy(logits, pass.input(others_), smoothed).mean;
-  return ops::add(ops::multiply(own, pass.input(share_)), ops::multiply(other, pass.input(rest_)));
+  Tensor mean = ops::cross_entropy(logits, pass.input(labels_), smoothed).mean;
+  if (options_.mixed) {
+    const Tensor other = ops::cross_entropy(logits, pass.input(others_), smoothed).mean;
+    mean = ops::add(ops::multiply(mean, pass.input(share_)), ops::multiply(other, pass.input(rest_)));
+  }
+  return parts_.teacher ? parts_.teacher->loss(logits, mean) : mean;
 }
 
 Json ImageTask::position() const { return {{"batch", parts_.training.position()}}; }

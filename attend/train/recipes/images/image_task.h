@@ -9,6 +9,7 @@
 #include "attend/data/images/image_batches.h"
 #include "attend/models/image_model.h"
 #include "attend/train/loop/trainer.h"
+#include "attend/train/recipes/images/image_teacher.h"
 
 namespace attend::train {
 
@@ -60,6 +61,7 @@ class ImageTask : public train::Task {
     data::ValidationImages& validation;
     std::int64_t batch;
     std::vector<std::string> names = {};  // of the images to validate with
+    ImageTeacher* teacher = nullptr;      // of a distillation
   };
   ImageTask(const Parts& parts, const ImageTaskOptions& options);
 

@@ -10,6 +10,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/data/images/labelled_images.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/tasks/model_folder.h"
 #include "attend/train/recipes/epochs.h"
 #include "attend/train/recipes/images/image_recipe.h"
 #include "attend/train/recipes/images/image_start.h"
@@ -52,6 +53,7 @@ class ImageClassificationJob : public JobOf<ImageTask> {
     if (!given.test.empty()) test_.emplace(given.test, same, given.images);
     const std::string what = given.out + "/config.json";
     model_ = catalogue::make_image_model(image_config(run.from, given, labels, what), what);
+    if (!given.teacher.empty()) find_teacher();
     stage_json(run.folder, "config.json", model_->config());
     stage_json(run.folder, "preprocessor_config.json", preprocessor_json(given.images));
     run.options.messages << fmt::format("{} images of {} labels to learn from, {} to validate on\n",
@@ -93,7 +95,8 @@ class ImageClassificationJob : public JobOf<ImageTask> {
                                                         .training = *batches_,
                                                         .validation = *valid_,
                                                         .batch = given_.batch,
-                                                        .names = valid_names()},
+                                                        .names = valid_names(),
+                                                        .teacher = teacher_.get()},
                                        ImageTaskOptions{.label_smoothing = given_.label_smoothing,
                                                         .mixed = given_.images.mixup > 0 || given_.images.cutmix > 0,
                                                         .select_by_loss = given_.select == "loss"});
@@ -106,6 +109,16 @@ class ImageClassificationJob : public JobOf<ImageTask> {
   }
 
  private:
+  void find_teacher() {
+    const std::filesystem::path folder = tasks::find_model(given_.teacher);
+    const image::PreprocessorConfig images = given_.images.evaluation();
+    teacher_ = std::make_unique<ImageTeacher>(folder, ImageTeacher::Student{*model_, images, run_.backend, run_.dtype},
+                                              DistillationOptions{.hard = given_.distillation == "hard",
+                                                                  .weight = given_.distillation_weight,
+                                                                  .temperature = given_.distillation_temperature});
+    run_.options.messages << fmt::format("teacher: {}, {} distillation\n", folder.string(), given_.distillation);
+  }
+
   // Of an image; 0 of a model whose layers do not all see the same ones.
   std::int64_t patches() const {
     const Json config = model_->config();
@@ -137,6 +150,7 @@ class ImageClassificationJob : public JobOf<ImageTask> {
   std::optional<Images> validation_, test_;
   data::ImageSplit split_;
   std::unique_ptr<models::ImageModel> model_;
+  std::unique_ptr<ImageTeacher> teacher_;
   std::optional<data::ImageBatches> batches_;
   std::optional<data::ValidationImages> valid_, tested_;
 };
