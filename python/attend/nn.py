@@ -141,13 +141,19 @@ class Module:
 
 
 class _Layer(Module):
-    """A layer of the library."""
+    """A layer of the library. Its parameters are attributes, such as weight and bias."""
 
     def __init__(self, layer: Any) -> None:
-        self._layer = layer
+        self._layer, self._own = layer, dict(layer.named_parameters())
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name.startswith("_") or name not in self._own:
+            raise AttributeError(f"{type(self).__name__} has no '{name}'")
+        self.parameters()
+        return self._own[name].value()
 
     def _named(self, prefix: str = "") -> Iterator[tuple[str, _Parameter]]:
-        for name, parameter in self._layer.named_parameters():
+        for name, parameter in self._own.items():
             yield (f"{prefix}.{name}" if prefix else name), parameter
 
 
