@@ -1,7 +1,7 @@
 // The encoder classifier of bench/support in C++: its losses and the time of a training step, or the time of calls of
 // small ops. bench/layers.py runs it beside the same in Python and in torch.
 //   layers --weights FILE [--words 1000 --length 32 --width 64 --heads 4 --layers 2 --batch 32] [--device cpu]
-//          [--threads N] [--losses 20] [--blocks 5] [--steps 10]
+//          [--bf16] [--threads N] [--losses 20] [--blocks 5] [--steps 10]
 //   layers --calls 100000
 // Prints a JSON object: "losses" of the first steps and "ms", the time of a step in each block of steps; or "calls",
 // microseconds by op.
@@ -23,6 +23,7 @@ struct Options {
   std::int64_t batch = 32;
   int threads = 0, losses = 20, blocks = 5, steps = 10, calls = 0;
   std::string device = "cpu", weights;
+  bool bf16 = false;
 };
 
 struct Batch {
@@ -46,7 +47,7 @@ std::vector<Batch> make_batches(const Options& options) {
 
 void run_training(const Options& options, const attend::Device& device) {
   Classifier model{{options.size}};
-  nn::Parameters parameters(device, model);
+  nn::Parameters parameters(device, model, 1, options.bf16 ? attend::DType::bf16 : attend::DType::f32);
   parameters.load(options.weights);
   nn::Optimizer optimizer(parameters, {.rate = 1e-3f, .clip_norm = 1});
   nn::Tape tape(device);
@@ -112,6 +113,7 @@ int main(int argc, char** argv) {
   app.add_option("--calls", options.calls);
   app.add_option("--device", options.device);
   app.add_option("--weights", options.weights);
+  app.add_flag("--bf16", options.bf16);
   return attend::bench_main(app, argc, argv, [&] {
     const attend::Device device(options.device, {.threads = options.threads, .batch_invariant = false});
     options.calls > 0 ? run_calls(options, device) : run_training(options, device);

@@ -163,8 +163,8 @@ class Machine:
             raise Failed("no interpreter")
         return printed_json([python, HERE / "layers.py", "--work", name, json.dumps(arguments)], self.environment)
 
-    def program(self, **flags):
-        words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    def program(self, *switches, **flags):
+        words = [*switches] + [word for name, value in flags.items() for word in (f"--{name}", value)]
         return printed_json([self.build / "bench/layers", *words], self.environment)
 
 
@@ -203,10 +203,9 @@ def compare_steps(machine, options, name, device, dtype):
         weights = f"{folder}/weights.safetensors"
         machine.work(machine.ours, "weights", size=size, weights=weights)
         shared = dict(size=size, device=device, threads=machine.threads, weights=weights, dtype=dtype)
-        flags = {key: value for key, value in size.items()}
-        ours = {"dtype": dtype} if dtype != "float32" else {}
+        flags = {**size, "device": device, "threads": machine.threads, "weights": weights, "losses": LOSSES, "blocks": BLOCKS}
         runners = {
-            "C++": lambda: machine.program(**flags, **ours, device=device, threads=machine.threads, weights=weights, losses=LOSSES, blocks=BLOCKS),
+            "C++": lambda: machine.program(*["--bf16"] * (dtype == "bfloat16"), **flags),
             "Python": lambda: machine.work(machine.ours, "attend", **shared),
             "torch": lambda: machine.work(machine.torch, "torch", **shared)}
         if options.without_torch:

@@ -241,7 +241,8 @@ void add_modules(py::module_& module) {
         return Parameter(shape_of(dims), init_named(init, spread));
       }))
       .def_property_readonly("shape", [](const Parameter& p) { return py::tuple(py::cast(dims_of(p.shape()))); })
-      .def("value", &Parameter::value);
+      .def("value", &Parameter::value)
+      .def("values", [](const Parameter& p) { return py::array_t<float>(dims_of(p.shape()), p.values().data()); });
   add_layer<layers::Linear>(module, "Linear")
       .def(py::init<std::int64_t, std::int64_t, bool>())
       .def("__call__", &layers::Linear::operator());
@@ -305,10 +306,13 @@ void add_training(py::module_& module) {
   using layers::Parameters;
   py::class_<Parameters>(module, "Parameters")
       .def(py::init([](const std::optional<Device>& device,
-                       const std::vector<std::pair<std::string, layers::Parameter*>>& named, std::uint64_t seed) {
+                       const std::vector<std::pair<std::string, layers::Parameter*>>& named, std::uint64_t seed,
+                       const std::string& dtype) {
+        check(dtype == "f32" || dtype == "bf16", "parameters: a model computes in f32 or bf16, not in '{}'", dtype);
         std::vector<layers::NamedParameter> list;
         for (const auto& [name, parameter] : named) list.push_back({name, parameter});
-        return Parameters(device ? *device : default_device(), list, seed);
+        return Parameters(device ? *device : default_device(), list, seed,
+                          dtype == "bf16" ? DType::bf16 : DType::f32);
       }))
       .def_property_readonly("count", &Parameters::count)
       .def("names", &Parameters::names)

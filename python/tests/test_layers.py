@@ -101,6 +101,21 @@ def test_a_model_learns_and_its_state_returns(tmp_path):
     assert "Tensor(" in repr(attend.tensor([1.0]))
 
 
+def test_a_bf16_model_keeps_f32_numbers():
+    model = Classifier()
+    model.parameters(dtype="bf16")
+    assert model(np.zeros((1, 3), int)).dtype == "bf16" and model.out.weight.dtype == "bf16"
+    state = model.state_dict()
+    state["out.bias"] = np.full(2, 1 + 1e-4, np.float32)
+    model.load_state_dict(state)
+    np.testing.assert_array_equal(model.state_dict()["out.bias"], state["out.bias"])
+    np.testing.assert_array_equal(model.out.bias.numpy(), [1, 1])
+    with pytest.raises(AttributeError, match="bais"):
+        model.out.bais
+    with pytest.raises(attend.Error, match="f16"):
+        Classifier().parameters(dtype="f16")
+
+
 def test_own_parameters_and_recurrent_layers():
     class Own(nn.Module):
         def __init__(self):

@@ -216,6 +216,32 @@ TEST(LayersTraining, ATransformerLearnsAndItsFileLoads) {
   std::filesystem::remove(file);
 }
 
+// A bf16 model computes what the f32 model does, rounded, and learns in f32: steps that are too small for bf16 count.
+TEST(LayersTraining, ABf16ModelLearnsInF32) {
+  const attend::Device device = one_thread();
+  Classifier model, rounded;
+  nn::Parameters parameters(device, model), masters(device, rounded, 1, attend::DType::bf16);
+  const Tensor ids = Tensor::ids(device, {2, 3}, {1, 2, 3, 4, 5, 6}), labels = Tensor::ids(device, {2}, {0, 1});
+  EXPECT_EQ(rounded(ids).dtype(), attend::DType::bf16);
+  EXPECT_EQ(rounded.out.weight.values(), model.out.weight.values());
+  EXPECT_NEAR(rounded(ids).values()[0], model(ids).values()[0], 0.03f);
+  const std::vector<float> fine(32, 1 + 1e-4f);
+  rounded.out.weight.set(fine);
+  EXPECT_EQ(rounded.out.weight.values(), fine);
+  EXPECT_EQ(masters["out.weight"].values()[0], 1);
+  nn::Optimizer optimizer(masters, {.rate = 1e-4f});
+  nn::Tape tape(device);
+  for (int i = 0; i < 2; ++i) {
+    nn::cross_entropy(rounded(tape.input(ids)), labels).backward();
+    optimizer.step();
+  }
+  EXPECT_NEAR(std::abs(rounded.out.weight.values()[0] - fine[0]), 2e-4f, 2e-5f);
+  const std::vector<float> learned = rounded.out.weight.values();
+  const nn::Parameters again(device, rounded);  // f32 from here on
+  EXPECT_EQ(again["out.weight"].values(), learned);
+  expect_error([&] { nn::Parameters(device, model, 1, attend::DType::i32); }, {"i32"});
+}
+
 TEST(LayersTraining, GradientsAddUpUntilTheStep) {
   const attend::Device device = one_thread();
   nn::Linear model(1, 1);
