@@ -10,6 +10,7 @@ beyond C++, and `import attend` beyond NumPy; and by how much the exported layer
 fails says why, and the others go on. Our Python and torch may belong to different interpreters: each is looked for.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -88,7 +89,7 @@ def work_torch(size, device, threads, weights, dtype):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0)
 
     def step(ids, labels):
-        with torch.autocast(device, getattr(torch, dtype), enabled=dtype != "float32"):
+        with contextlib.nullcontext() if dtype == "float32" else torch.autocast(device, getattr(torch, dtype)):
             return program.train(model, optimizer, torch.as_tensor(ids, device=device), torch.as_tensor(labels, device=device))
     return watch(step, size)
 
