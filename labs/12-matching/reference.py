@@ -1,7 +1,8 @@
 import math
 from itertools import permutations
 
-from lab import mistake, softmax_row, telling, vector
+from blocks import softmax_row
+from lab import mistake, telling, vector
 
 
 def box(rng, spread):
