@@ -25,6 +25,13 @@ def plain(value):
     return value
 
 
+def number(value):
+    """Numbers that JSON does not know: fractions, NumPy's long double."""
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"a result holds {type(value).__name__}, not numbers")
+    return float(value)
+
+
 def main():
     out, sys.stdout = sys.stdout, sys.stderr  # what the student prints stays apart
     sys.dont_write_bytecode = True
@@ -39,7 +46,7 @@ def main():
             if function is None:
                 raise NotImplementedError(f"the file has no function {case['function']}")
             result = function(*[given(value) for value in case["arguments"]])
-            line = "json " + json.dumps(plain(result))
+            line = "json " + json.dumps(plain(result), default=number)
         except Exception as error:  # pylint: disable=broad-except
             line = "error " + f"{type(error).__name__}: {error}".encode(errors="replace").hex()
         print("\nlab", line, file=out, flush=True)  # on a line of its own, and kept if a later case crashes
