@@ -36,11 +36,13 @@ def mistake(function, name, why):
     return mark
 
 
-def telling(function, right, candidates, least, most=200):
+def telling(function, right, candidates, least, most=200, rivals=()):
     """At least `least` of the candidates (lists of arguments), and more until each known mistake of the function differs from the
-    right answer and from every other mistake. For functions whose mistakes show in few cases."""
+    right answer and from every other mistake, and the right answer from rivals that have no name. For functions whose mistakes
+    show in few cases."""
     computes = [right] + [known["compute"] for known in MISTAKES if known["function"] == function]
-    alike = {(i, j) for j in range(len(computes)) for i in range(j)}
+    alike = {(i, j) for j in range(len(computes)) for i in range(j)} | {(0, len(computes) + i) for i in range(len(rivals))}
+    computes += rivals
     for number, arguments in enumerate(candidates, 1):
         results = [attempted(compute, arguments) for compute in computes]
         apart = {(i, j) for i, j in alike if (results[i] is None) != (results[j] is None)
