@@ -203,10 +203,16 @@ void add_ops(py::module_& ops) {
   ops.def("mean_squared_error", &layers::mean_squared_error, "x"_a, "target"_a, "x [..], target [..] -> [1]");
   ops.def("custom_op", [](const std::vector<Tensor>& inputs, const Tensor& y, const py::function& backward) {
     return layers::custom_op(std::span(inputs), y, [backward](const Tensor& dy) {
-      std::vector<Tensor> gradients;
-      for (const auto& gradient : backward(dy).cast<std::vector<std::optional<Tensor>>>())
-        gradients.push_back(or_none(gradient));
-      return gradients;
+      const py::object returned = backward(dy);
+      try {
+        std::vector<Tensor> gradients;
+        for (const auto& gradient : returned.cast<std::vector<std::optional<Tensor>>>())
+          gradients.push_back(or_none(gradient));
+        return gradients;
+      } catch (const py::cast_error&) {
+        fail("custom_op: backward(dy) must return a list with a tensor or None for each input, not {}",
+             py::repr(returned).cast<std::string>());
+      }
     });
   }, "inputs"_a, "y"_a, "backward"_a, "y, computed from inputs in any way; backward(dy) returns a gradient or None for each input");
 }

@@ -33,6 +33,7 @@ void check_list(const std::vector<NamedParameter>& list) {
     check(names.insert(named.name).second, "parameters: two are called '{}'; the second is {}", named.name, shape);
     check(records.insert(ParameterAccess::record(*named.parameter).get()).second, "parameters: '{}' {} is listed twice",
           named.name, shape);
+    check_size("parameters", {shape.begin(), shape.end()});
     for (const std::int64_t dim : shape) check(dim > 0, "parameters: '{}' has the shape {}", named.name, shape);
   }
 }

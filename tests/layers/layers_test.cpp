@@ -302,6 +302,37 @@ TEST(LayersMisuse, ShapesAndFormatsAreNamed) {
   expect_error([&] { nn::dropout(x, 1); }, {"[0, 1)"});
   const attend::Device other = one_thread();
   expect_error([&] { x + Tensor::zeros(other, {2, 3}); }, {"lies on"});
+  expect_error([&] { nn::cast(ids, attend::DType::f32); }, {"i32", "f32"});
+  expect_error([&] { x + nn::cast(x, attend::DType::bf16); }, {"f32", "bf16"});
+  expect_error([&] { nn::linear(nn::cast(w, attend::DType::bf16), w); }, {"bf16", "f32"});
+  expect_error([&] { attend::Device("tpu"); }, {"tpu"});
+}
+
+// Extents whose product overflows, and windows and heads that divide by zero.
+TEST(LayersMisuse, SizesAreBounded) {
+  const attend::Device device = one_thread();
+  const std::int64_t huge = std::int64_t{1} << 32, most = std::numeric_limits<std::int64_t>::max();
+  const Tensor none = Tensor::zeros(device, {0, 4}), image = Tensor::zeros(device, {1, 4, 4, 2});
+  expect_error([&] { Tensor::zeros(device, {huge, huge}); }, {"[4294967296, 4294967296]", "too large"});
+  expect_error([&] { none.reshape({huge, huge}); }, {"too large"});
+  expect_error([&] { nn::sinusoids(device, 2, most - 1); }, {"too large"});
+  expect_error([&] { nn::Conv2d(2, 4, {.window = {.groups = 0}}); }, {"0 groups"});
+  expect_error([&] { nn::Conv2d(3, 4, {.window = {.groups = 2}}); }, {"3 inputs", "2 groups"});
+  expect_error([&] { nn::conv2d(image, image, {}, {.padding = most}); }, {"padding"});
+  expect_error([&] { nn::conv2d(image, image, {}, {.stride = 0}); }, {"stride 0"});
+  expect_error([&] { nn::max_pool2d(image, 2, 0); }, {"stride 0"});
+  expect_error([&] { nn::avg_pool2d(image, 8, 1); }, {"[1, 4, 4, 2]"});
+  expect_error([&] { nn::slice(image, 1, 3, most); }, {"[1, 4, 4, 2]"});
+  expect_error([&] { nn::LSTM(2, 4, 0); }, {"0 layers"});
+  expect_error([&] { nn::TransformerEncoderLayer({.width = 8, .heads = 0}); }, {"8", "0 heads"});
+  expect_error([&] { nn::TransformerEncoderLayer({.width = 8, .heads = 1, .hidden = -1}); }, {"-1"});
+  const Tensor x = Tensor::zeros(device, {1, 2, 8});
+  expect_error([&] { nn::attention(x, x, x, {.heads = 0}); }, {"0"});
+  expect_error([&] { nn::attention(x, x, x, {.heads = 2}); }, {"8"});
+  expect_error([&] { nn::attention(x, image.reshape({1, 4, 8}), x); }, {"[1, 4, 8]", "[1, 2, 8]"});
+  nn::Linear large(huge, huge);
+  expect_error([&] { nn::Parameters(device, large); }, {"too large"});
+  EXPECT_EQ(nn::sum(none, 0).values(), (std::vector<float>(4, 0)));
 }
 
 TEST(LayersMisuse, LayersNameTheirWeights) {
