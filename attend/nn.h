@@ -13,7 +13,7 @@
 //           [&](nn::Tape& tape, std::int64_t) { return nn::mean_squared_error(model(tape.input(x)), y); });
 //   parameters.save("sum.safetensors");
 //
-// Errors are attend::Error. Use a Device and all tensors on it from one thread at a time.
+// Errors are attend::Error, or std::bad_alloc. Use a Device and all tensors on it from one thread at a time.
 #pragma once
 
 #include "attend/base/error.h"

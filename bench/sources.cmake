@@ -14,3 +14,6 @@ if(TARGET bench_ops)
     endif()
   endforeach()
 endif()
+if(TARGET bench_layers)  # the library for programs, which the program itself does not need
+  target_link_libraries(bench_layers PRIVATE attend_layers)
+endif()

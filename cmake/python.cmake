@@ -27,6 +27,7 @@ target_link_libraries(attend_python PRIVATE attend_static pybind11::headers Pyth
 target_link_options(attend_python PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/python_exports.map
                                           -Wl,--gc-sections)
 file(GLOB python_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/attend/*)
+set_property(TARGET attend_python PROPERTY LINK_DEPENDS ${python_files})  # so that a changed .py is copied, too
 add_custom_command(TARGET attend_python POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E copy ${python_files} ${python_package})
 add_dependencies(installable attend_python)

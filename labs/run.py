@@ -1,7 +1,8 @@
-"""Runs a student's Python file on the cases of stdin, for lab.py: run.py FILE. Arguments are NumPy arrays if there is NumPy,
-else lists. Each result is one line that begins with "lab"."""
+"""Runs a student's Python file on the cases of stdin: run.py FILE LAB. The file may import files beside it and helpers of the lab.
+Arguments are NumPy arrays if there is NumPy, else lists. Each result is one line that begins with "lab"."""
 import importlib.util
 import json
+import pathlib
 import sys
 
 try:
@@ -24,22 +25,31 @@ def plain(value):
     return value
 
 
+def number(value):
+    """Numbers that JSON does not know: fractions, NumPy's long double."""
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"a result holds {type(value).__name__}, not numbers")
+    return float(value)
+
+
 def main():
     out, sys.stdout = sys.stdout, sys.stderr  # what the student prints stays apart
     sys.dont_write_bytecode = True
+    cases = json.load(sys.stdin)
+    sys.path[:0] = [str(pathlib.Path(sys.argv[1]).resolve().parent), sys.argv[2]]
     spec = importlib.util.spec_from_file_location("student", sys.argv[1])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for case in json.load(sys.stdin):
+    for case in cases:
         try:
             function = getattr(module, case["function"], None)
             if function is None:
                 raise NotImplementedError(f"the file has no function {case['function']}")
             result = function(*[given(value) for value in case["arguments"]])
-            line = "json " + json.dumps(plain(result))
+            line = "json " + json.dumps(plain(result), default=number)
         except Exception as error:  # pylint: disable=broad-except
-            line = "error " + f"{type(error).__name__}: {error}".encode().hex()
-        print("lab", line, file=out)
+            line = "error " + f"{type(error).__name__}: {error}".encode(errors="replace").hex()
+        print("\nlab", line, file=out, flush=True)  # on a line of its own, and kept if a later case crashes
 
 
 if __name__ == "__main__":

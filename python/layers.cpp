@@ -203,10 +203,16 @@ void add_ops(py::module_& ops) {
   ops.def("mean_squared_error", &layers::mean_squared_error, "x"_a, "target"_a, "x [..], target [..] -> [1]");
   ops.def("custom_op", [](const std::vector<Tensor>& inputs, const Tensor& y, const py::function& backward) {
     return layers::custom_op(std::span(inputs), y, [backward](const Tensor& dy) {
-      std::vector<Tensor> gradients;
-      for (const auto& gradient : backward(dy).cast<std::vector<std::optional<Tensor>>>())
-        gradients.push_back(or_none(gradient));
-      return gradients;
+      const py::object returned = backward(dy);
+      try {
+        std::vector<Tensor> gradients;
+        for (const auto& gradient : returned.cast<std::vector<std::optional<Tensor>>>())
+          gradients.push_back(or_none(gradient));
+        return gradients;
+      } catch (const py::cast_error&) {
+        fail("custom_op: backward(dy) must return a list with a tensor or None for each input, not {}",
+             py::repr(returned).cast<std::string>());
+      }
     });
   }, "inputs"_a, "y"_a, "backward"_a, "y, computed from inputs in any way; backward(dy) returns a gradient or None for each input");
 }
@@ -241,7 +247,8 @@ void add_modules(py::module_& module) {
         return Parameter(shape_of(dims), init_named(init, spread));
       }))
       .def_property_readonly("shape", [](const Parameter& p) { return py::tuple(py::cast(dims_of(p.shape()))); })
-      .def("value", &Parameter::value);
+      .def("value", &Parameter::value)
+      .def("values", [](const Parameter& p) { return py::array_t<float>(dims_of(p.shape()), p.values().data()); });
   add_layer<layers::Linear>(module, "Linear")
       .def(py::init<std::int64_t, std::int64_t, bool>())
       .def("__call__", &layers::Linear::operator());
@@ -305,10 +312,13 @@ void add_training(py::module_& module) {
   using layers::Parameters;
   py::class_<Parameters>(module, "Parameters")
       .def(py::init([](const std::optional<Device>& device,
-                       const std::vector<std::pair<std::string, layers::Parameter*>>& named, std::uint64_t seed) {
+                       const std::vector<std::pair<std::string, layers::Parameter*>>& named, std::uint64_t seed,
+                       const std::string& dtype) {
+        check(dtype == "f32" || dtype == "bf16", "parameters: a model computes in f32 or bf16, not in '{}'", dtype);
         std::vector<layers::NamedParameter> list;
         for (const auto& [name, parameter] : named) list.push_back({name, parameter});
-        return Parameters(device ? *device : default_device(), list, seed);
+        return Parameters(device ? *device : default_device(), list, seed,
+                          dtype == "bf16" ? DType::bf16 : DType::f32);
       }))
       .def_property_readonly("count", &Parameters::count)
       .def("names", &Parameters::names)

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "attend/backends.h"
@@ -88,6 +89,9 @@ class [[gnu::visibility("hidden")]] Inputs {
   const Tensor* unrecorded_ = nullptr;  // one that was computed from parameters outside of the tape
   bool of_parameters_ = false;
 };
+
+// Throws Error if a shape holds more numbers than any memory does, so that products of extents cannot overflow.
+[[gnu::visibility("hidden")]] void check_size(const char* what, std::span<const std::int64_t> dims);
 
 // Throws Error if an integer of ids is not in [0, count) and not `besides`.
 [[gnu::visibility("hidden")]] void check_range(const char* op, const Tensor& ids, std::int64_t count,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attend/base/limits.h"
 #include "attend/layers/inner.h"
 
 namespace attend::layers {
@@ -24,6 +25,20 @@ void check_sequence(const char* layer, const Tensor& x, std::int64_t width) {
 
 void check_heads(std::int64_t width, std::int64_t heads) {
   check(heads > 0 && width > 0 && width % heads == 0, "multi_head_attention: a width of {} and {} heads", width, heads);
+}
+
+// He et al. 2015 (fan out).
+Parameter convolution_weight(std::int64_t in, std::int64_t out, const Conv2dOptions& options) {
+  const std::int64_t groups = options.window.groups, kernel = options.kernel;
+  check(in > 0 && out > 0 && kernel > 0 && groups > 0 && in % groups == 0 && out % groups == 0,
+        "conv2d: {} inputs, {} outputs, a kernel of {} and {} groups", in, out, kernel, groups);
+  return Parameter::convolution({out, kernel, kernel, in / groups},
+                                {Init::normal, nn::Init::he(kernel * kernel * out / groups).spread});
+}
+
+std::int64_t hidden_width(const TransformerLayerOptions& options) {
+  check(options.hidden >= 0, "transformer: a hidden width of {}", options.hidden);
+  return options.hidden > 0 ? options.hidden : 4 * options.width;
 }
 
 Tensor bias_of(const Linear& layer) { return layer.has_bias ? layer.bias.value() : Tensor(); }
@@ -55,13 +70,8 @@ Tensor LayerNorm::add(const Tensor& x, const Tensor& branch, float dropout) cons
   return add_norm(x, branch, weight, bias, eps, dropout);
 }
 
-// He et al. 2015 (fan out).
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, const Conv2dOptions& settings)
-    : weight(Parameter::convolution(
-          {out, settings.kernel, settings.kernel, in / settings.window.groups},
-          {Init::normal, nn::Init::he(settings.kernel * settings.kernel * out / settings.window.groups).spread})),
-      bias(Shape{out}),
-      options(settings) {}
+    : weight(convolution_weight(in, out, settings)), bias(Shape{out}), options(settings) {}
 
 Tensor Conv2d::operator()(const Tensor& x) const {
   return conv2d(x, weight, options.bias ? bias.value() : Tensor(), options.window);
@@ -112,7 +122,7 @@ Tensor FeedForward::operator()(const Tensor& x) const {
 TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& settings)
     : options(settings),
       self_attn(settings.width, settings.heads, settings.dropout),
-      feed_forward(settings.width, settings.hidden > 0 ? settings.hidden : 4 * settings.width, settings.activation),
+      feed_forward(settings.width, hidden_width(settings), settings.activation),
       norm1(settings.width),
       norm2(settings.width) {}
 
@@ -130,7 +140,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
     : options(settings),
       self_attn(settings.width, settings.heads, settings.dropout),
       multihead_attn(settings.width, settings.heads, settings.dropout),
-      feed_forward(settings.width, settings.hidden > 0 ? settings.hidden : 4 * settings.width, settings.activation),
+      feed_forward(settings.width, hidden_width(settings), settings.activation),
       norm1(settings.width),
       norm2(settings.width),
       norm3(settings.width) {}
@@ -150,6 +160,8 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory
 
 Recurrent::Recurrent(RnnKind recurrent_kind, std::int64_t in, std::int64_t width, std::int64_t count)
     : kind(recurrent_kind) {
+  check(in > 0 && width > 0 && count > 0 && count <= limits::kMostLayers,
+        "recurrent: {} inputs, a width of {}, {} layers", in, width, count);
   const std::int64_t gates = (kind == RnnKind::tanh ? 1 : kind == RnnKind::gru ? 3 : 4) * width;
   const Init hidden{Init::uniform, 1 / std::sqrt(static_cast<float>(width))};
   for (std::int64_t i = 0; i < count; ++i) {

@@ -17,7 +17,9 @@ namespace attend::layers {
 namespace {
 
 Convolution window_of(const Window2d& window) {
-  check(window.stride > 0 && window.padding >= 0 && window.dilation > 0 && window.groups > 0,
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  check(window.stride > 0 && window.padding >= 0 && window.dilation > 0 && window.groups > 0 &&
+            std::max({window.stride, window.padding, window.dilation}) <= kMost,
         "conv2d: stride {}, padding {}, dilation {} and groups {}", window.stride, window.padding, window.dilation,
         window.groups);
   return {.stride = {window.stride, window.stride},
@@ -28,8 +30,9 @@ Convolution window_of(const Window2d& window) {
 
 ops::PoolOptions pool_of(const char* op, const Tensor& x, std::int64_t size, std::int64_t stride,
                          std::int64_t padding) {
-  check(size > 0 && stride > 0 && padding >= 0 && 2 * padding <= size, "{}: size {}, stride {} and padding {}", op,
-        size, stride, padding);
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  check(size > 0 && size <= kMost && stride > 0 && stride <= kMost && padding >= 0 && padding <= size / 2,
+        "{}: size {}, stride {} and padding {}", op, size, stride, padding);
   check(x.rank() == 4, "{}: images are [B, height, width, C], not {}", op, x.shape());
   return {.kernel = {size, size}, .stride = {stride, stride}, .padding = {padding, padding}};
 }
@@ -59,6 +62,8 @@ Inner permuted(const Inner& x, std::span<const int> o) {
       return ops::permute(x, {o[0], o[1], o[2], o[3], o[4], o[5]});
   }
 }
+
+constexpr std::int64_t kMostSinusoids = std::int64_t{1} << 30;  // 4 GiB
 
 }  // namespace
 
@@ -165,12 +170,16 @@ Tensor transpose(const Tensor& x, int a, int b) {
 
 Tensor sinusoids(const Device& device, std::int64_t length, std::int64_t width) {
   check(length >= 0 && width > 0 && width % 2 == 0, "sinusoids: [{}, {}]; the width must be even", length, width);
+  check(length <= kMostSinusoids / width, "sinusoids: [{}, {}] is too large", length, width);
+  std::vector<double> rates;  // radians per position
+  for (std::int64_t c = 0; c < width; c += 2)
+    rates.push_back(1 / std::pow(10000.0, static_cast<double>(c) / static_cast<double>(width)));
   std::vector<float> values;
   for (std::int64_t p = 0; p < length; ++p)
-    for (std::int64_t c = 0; c < width; ++c) {
-      const double angle =
-          static_cast<double>(p) / std::pow(10000.0, static_cast<double>(c / 2 * 2) / static_cast<double>(width));
-      values.push_back(static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle)));
+    for (const double rate : rates) {
+      const double angle = static_cast<double>(p) * rate;
+      values.push_back(static_cast<float>(std::sin(angle)));
+      values.push_back(static_cast<float>(std::cos(angle)));
     }
   return Tensor(device, {length, width}, values);
 }

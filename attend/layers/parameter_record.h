@@ -15,14 +15,15 @@ struct ParametersState;
 
 struct [[gnu::visibility("hidden")]] ParameterRecord {
   nn::Parameter inner = {};
-  Tensor tensor = {};  // inner.value as a public tensor
-  const ParametersState* owner = nullptr;
+  Tensor tensor = {};                          // inner.value as a public tensor
+  std::weak_ptr<const ParametersState> owner;  // has the f32 master of a bf16 parameter
 };
 
 struct [[gnu::visibility("hidden")]] ParametersState {
   explicit ParametersState(const Device& on) : device(on) {}
   void check_owner() const;
   const nn::Parameters::Entry& entry(std::string_view name) const;
+  const nn::Parameters::Entry& entry(const ParameterRecord& record) const;
 
   Device device;
   std::vector<std::shared_ptr<ParameterRecord>> records;  // entries of inner point to them

@@ -15,10 +15,11 @@ namespace {
 
 nn::Init init_of(const Init& init) { return {static_cast<nn::Init::Kind>(init.kind), init.spread}; }
 
-// Numbers of a parameter that another Parameters held.
+// Numbers of a parameter, if it has any: of the f32 master as long as there is one.
 std::optional<std::vector<float>> kept_values(const ParameterRecord& record) {
   if (!record.inner.value.defined()) return std::nullopt;
-  return download(record.inner.value);
+  const auto owner = record.owner.lock();
+  return owner ? owner->inner->read(owner->entry(record)) : download(record.inner.value);
 }
 
 void check_list(const std::vector<NamedParameter>& list) {
@@ -32,6 +33,7 @@ void check_list(const std::vector<NamedParameter>& list) {
     check(names.insert(named.name).second, "parameters: two are called '{}'; the second is {}", named.name, shape);
     check(records.insert(ParameterAccess::record(*named.parameter).get()).second, "parameters: '{}' {} is listed twice",
           named.name, shape);
+    check_size("parameters", {shape.begin(), shape.end()});
     for (const std::int64_t dim : shape) check(dim > 0, "parameters: '{}' has the shape {}", named.name, shape);
   }
 }
@@ -69,7 +71,14 @@ Tensor Parameter::value() const {
 
 void Parameter::set(std::span<const float> values) {
   const Tensor to = value();
+  const auto& record = ParameterAccess::record(*this);
+  if (const auto owner = record->owner.lock()) return owner->inner->write(owner->entry(*record), values);
   upload(Access::record("parameter", to).value, values);
+}
+
+std::vector<float> Parameter::values() const {
+  value();  // throws if there are none
+  return *kept_values(*ParameterAccess::record(*this));
 }
 
 const std::shared_ptr<ParameterRecord>& ParameterAccess::record(const Parameter& parameter) {
@@ -77,9 +86,10 @@ const std::shared_ptr<ParameterRecord>& ParameterAccess::record(const Parameter&
   return parameter.record_;
 }
 
-Parameters::Parameters(const Device& device, const std::vector<NamedParameter>& list, std::uint64_t seed)
+Parameters::Parameters(const Device& device, const std::vector<NamedParameter>& list, std::uint64_t seed, DType dtype)
     : state_(std::make_shared<ParametersState>(device)) {
   check_list(list);
+  check(dtype == DType::f32 || dtype == DType::bf16, "parameters: a model computes in f32 or bf16, not in {}", dtype);
   std::vector<nn::Parameters::Entry> entries;
   std::vector<std::optional<std::vector<float>>> kept;
   for (const NamedParameter& named : list) {
@@ -88,19 +98,19 @@ Parameters::Parameters(const Device& device, const std::vector<NamedParameter>& 
     state_->records.push_back(record);
     entries.push_back({named.name, &record->inner});
   }
-  state_->inner =
-      std::make_unique<nn::Parameters>(*device.backend(), std::move(entries), nn::ParametersOptions{.seed = seed});
+  state_->inner = std::make_unique<nn::Parameters>(*device.backend(), std::move(entries),
+                                                   nn::ParametersOptions{.dtype = dtype, .seed = seed});
   for (std::size_t i = 0; i < list.size(); ++i) {
     ParameterRecord& record = *state_->records[i];
-    record.owner = state_.get();
+    record.owner = state_;
     record.tensor = Access::make({device.backend(), record.inner.value});
-    if (kept[i]) upload(record.inner.value, *kept[i]);
+    if (kept[i]) state_->inner->write(state_->entry(record), *kept[i]);
   }
 }
 
 void ParametersState::check_owner() const {
   for (const auto& record : records)
-    check(record->owner == this, "parameters: {} belongs to another nn::Parameters now; use that one",
+    check(record->owner.lock().get() == this, "parameters: {} belongs to another nn::Parameters now; use that one",
           record->inner.shape);
 }
 
@@ -108,6 +118,12 @@ const nn::Parameters::Entry& ParametersState::entry(std::string_view name) const
   for (const auto& entry : inner->entries())
     if (entry.name == name) return entry;
   fail("parameters: there is no '{}'; the first is '{}'", name, inner->entries().front().name);
+}
+
+const nn::Parameters::Entry& ParametersState::entry(const ParameterRecord& record) const {
+  for (const auto& entry : inner->entries())
+    if (entry.parameter == &record.inner) return entry;
+  fail("parameters: {} belongs to another nn::Parameters", record.inner.shape);
 }
 
 std::int64_t Parameters::count() const { return state_->inner->count(); }

@@ -44,6 +44,7 @@ class Parameter {
   operator Tensor() const { return value(); }
   Tensor gradient() const { return value().gradient(); }
   void set(std::span<const float> values);
+  std::vector<float> values() const;  // of a bf16 model those of the f32 master
 
  private:
   friend struct ParameterAccess;
@@ -82,14 +83,16 @@ void list_parameters(Module& module, const std::string& prefix, std::vector<Name
 struct ParametersState;  // the library's own
 
 // The memory of a model's parameters and gradients, initialised. A copy is the same parameters. The model may be moved
-// or destroyed. Parameters that had numbers keep them; whoever held them before does not any more.
+// or destroyed. Parameters that had numbers keep them; whoever held them before does not any more. A model in bf16
+// computes in bf16 and learns in f32: weights that are updated and gradients are f32.
 class Parameters {
  public:
   template <class Module>
   requires(!std::is_same_v<Module, std::vector<NamedParameter>>)
-      Parameters(const Device& device, Module& module, std::uint64_t seed = 1)
-      : Parameters(device, listed(module), seed) {}
-  Parameters(const Device& device, const std::vector<NamedParameter>& list, std::uint64_t seed = 1);
+      Parameters(const Device& device, Module& module, std::uint64_t seed = 1, DType dtype = DType::f32)
+      : Parameters(device, listed(module), seed, dtype) {}
+  Parameters(const Device& device, const std::vector<NamedParameter>& list, std::uint64_t seed = 1,
+             DType dtype = DType::f32);
 
   std::int64_t count() const;  // numbers
   std::vector<std::string> names() const;

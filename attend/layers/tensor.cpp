@@ -13,7 +13,7 @@ namespace attend::layers {
 namespace {
 
 Inner allocated(const char* what, const Device& device, const Shape& shape, DType dtype) {
-  check(shape.size() <= (std::int64_t{1} << 40), "{}: {} is too large", what, shape);
+  check_size(what, {shape.begin(), shape.end()});
   return make_tensor(*device.backend(), shape, dtype);
 }
 
@@ -114,6 +114,14 @@ Tensor Inputs::result(Inner value, std::optional<Range> range) const {
   return Access::make({backend_, std::move(value), std::move(tape), step, range, !tape_ && of_parameters_});
 }
 
+void check_size(const char* what, std::span<const std::int64_t> dims) {
+  std::int64_t room = std::int64_t{1} << 40;
+  for (const std::int64_t dim : dims) {
+    check(dim <= room, "{}: [{}] is too large", what, joined(dims, ", "));
+    if (dim > 1) room /= dim;
+  }
+}
+
 void check_range(const char* op, const Tensor& ids, std::int64_t count, std::optional<std::int32_t> besides) {
   const TensorRecord& record = Access::record(op, ids);
   if (record.value.dtype() != DType::i32 || ids.size() == 0) return;  // the op says what is wrong
@@ -180,6 +188,7 @@ const void* Tensor::host_data() const {
 Tensor Tensor::reshape(std::span<const std::int64_t> dims) const {
   const Inputs in("reshape", {this});
   const auto text = [&] { return "[" + joined(dims, ", ") + "]"; };
+  check_size("reshape", dims);
   std::int64_t known = 1;
   int open = 0;
   for (const std::int64_t dim : dims) {

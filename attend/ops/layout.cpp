@@ -45,8 +45,8 @@ template std::array<Tensor, 3> split<3>(const Tensor& x);
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) {
   const int at = check_axis("slice", x, axis);
-  check(begin >= 0 && count >= 0 && begin + count <= x.dim(at), "slice: [{}, {}) of axis {} of {}", begin,
-        begin + count, at, x.shape());
+  check(begin >= 0 && begin <= x.dim(at) && count >= 0 && count <= x.dim(at) - begin,
+        "slice: {} from {} on, of axis {} of {}", count, begin, at, x.shape());
   Shape shape = x.shape();
   shape.set(at, count);
   Tensor y = like(x, shape);

@@ -1,6 +1,7 @@
 import math
 
-from lab import matrix, mistake, softmax, transpose
+from blocks import softmax, transpose
+from lab import matrix, mistake
 
 
 def cases(rng):

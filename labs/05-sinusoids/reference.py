@@ -6,6 +6,7 @@ from lab import mistake
 def cases(rng):
     for i in range(6):
         yield "positions", [rng.randint(3, 12), 2 * rng.randint(3, 8)]
+    yield "positions", [rng.randint(200, 300), 8]  # far positions tell bases apart that are almost 10,000
 
 
 def table(length, width, angle, value=None):

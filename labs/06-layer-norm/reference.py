@@ -1,6 +1,7 @@
 import math
 
-from lab import matrix, mistake, transpose, vector
+from blocks import transpose
+from lab import matrix, mistake, vector
 
 
 def cases(rng):

@@ -1,62 +1,14 @@
 // A post-norm encoder layer with one head.
-#include <algorithm>
-#include <cmath>
+#include "blocks.h"
 
-#include "lab.h"
+using lab::Array;
 
-lab::Array product(const lab::Array& a, const lab::Array& b) {
-  lab::Array y({a.shape[0], b.shape[1]});
-  for (int i = 0; i < a.shape[0]; ++i)
-    for (int k = 0; k < a.shape[1]; ++k)
-      for (int j = 0; j < b.shape[1]; ++j) y(i, j) += a(i, k) * b(k, j);
-  return y;
-}
-
-lab::Array plus(const lab::Array& a, const lab::Array& b) {
-  lab::Array y = a;
-  for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] += b.data.at(i);
-  return y;
-}
-
-// A causal query t sees keys 0 to t.
-lab::Array attention(const lab::Array& q, const lab::Array& k, const lab::Array& v, bool causal) {
-  lab::Array w({q.shape[0], k.shape[0]});
-  for (int t = 0; t < q.shape[0]; ++t) {
-    double top = -1e300, total = 0;
-    const int seen = causal ? t + 1 : k.shape[0];
-    for (int s = 0; s < seen; ++s) {
-      for (int d = 0; d < q.shape[1]; ++d) w(t, s) += q(t, d) * k(s, d) / std::sqrt(q.shape[1]);
-      top = std::max(top, w(t, s));
-    }
-    for (int s = 0; s < seen; ++s) total += w(t, s) = std::exp(w(t, s) - top);
-    for (int s = 0; s < seen; ++s) w(t, s) /= total;
-  }
-  return product(w, v);
-}
-
-lab::Array norm(const lab::Array& x) {
-  const int C = x.shape[1];
-  lab::Array y(x.shape);
-  for (int n = 0; n < x.shape[0]; ++n) {
-    double mean = 0, variance = 0;
-    for (int c = 0; c < C; ++c) mean += x(n, c) / C;
-    for (int c = 0; c < C; ++c) variance += (x(n, c) - mean) * (x(n, c) - mean) / C;
-    for (int c = 0; c < C; ++c) y(n, c) = (x(n, c) - mean) / std::sqrt(variance + 1e-5);
-  }
-  return y;
-}
-
-lab::Array relu(lab::Array x) {
-  for (double& value : x.data) value = std::max(0.0, value);
-  return x;
-}
-
-lab::Array encoder_layer(const lab::Array& x, const lab::Array& wq, const lab::Array& wk, const lab::Array& wv,
-                         const lab::Array& wo, const lab::Array& w1, const lab::Array& w2) {
+Array encoder_layer(const Array& x, const Array& wq, const Array& wk, const Array& wv, const Array& wo, const Array& w1,
+                    const Array& w2) {
   // hole
-  const lab::Array mixed = attention(product(x, wq), product(x, wk), product(x, wv), false);
-  const lab::Array h = norm(plus(x, product(mixed, wo)));
-  return norm(plus(h, product(relu(product(h, w1)), w2)));
+  const Array mixed = lab::attention(lab::matmul(x, wq), lab::matmul(x, wk), lab::matmul(x, wv));
+  const Array h = lab::norm(lab::add(x, lab::matmul(mixed, wo)));
+  return lab::norm(lab::add(h, lab::matmul(lab::relu(lab::matmul(h, w1)), w2)));
   // end
 }
 

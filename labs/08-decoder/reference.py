@@ -1,23 +1,16 @@
 import math
 
-from lab import add, matmul, matrix, mistake, scaled, softmax, transpose
+from blocks import add, matmul, norm, relu as positive, scaled, softmax, transpose
+from lab import matrix, mistake
 
 
 def cases(rng):
     for i in range(10):
         C, F, T = rng.randint(4, 6), rng.randint(7, 9), rng.randint(3, 5)
         S = T if i < 4 else rng.randint(6, 8)  # equal lengths hide no mistake that mixes x with the memory
-        yield "decoder_layer", ([matrix(rng, T, C), matrix(rng, S, C)] + [matrix(rng, C, C, 0.7) for _ in range(6)]
+        spread = 1.0 if i else 0.004  # eps matters where x is small
+        yield "decoder_layer", ([matrix(rng, T, C, spread), matrix(rng, S, C, spread)] + [matrix(rng, C, C, 0.7) for _ in range(6)]
                                 + [matrix(rng, C, F, 0.6), matrix(rng, F, C, 0.6)])
-
-
-def norm(x):
-    rows = []
-    for row in x:
-        mean = sum(row) / len(row)
-        deviation = math.sqrt(sum((value - mean) ** 2 for value in row) / len(row) + 1e-5)
-        rows.append([(value - mean) / deviation for value in row])
-    return rows
 
 
 def attend(q, k, v, seen=None):
@@ -27,12 +20,7 @@ def attend(q, k, v, seen=None):
     return matmul(softmax(scores), v)
 
 
-def forward(x, f1, f2, relu=True):
-    hidden = matmul(x, f1)
-    return matmul([[max(0.0, value) for value in row] for row in hidden] if relu else hidden, f2)
-
-
-def self_part(x, w, seen=0):
+def self_part(x, memory, w, seen=0):
     return attend(matmul(x, w[0]), matmul(x, w[1]), matmul(x, w[2]), seen)
 
 
@@ -40,91 +28,72 @@ def cross_part(a, memory, w, seen=None):
     return attend(matmul(a, w[3]), matmul(memory, w[4]), matmul(memory, w[5]), seen)
 
 
+def forward_part(b, memory, w, relu=True):
+    hidden = matmul(b, w[6])
+    return matmul(positive(hidden) if relu else hidden, w[7])
+
+
+def sublayers(x, memory, w, *parts):
+    """Each part followed by "Add & Norm"."""
+    for part in parts:
+        x = norm(add(x, part(x, memory, w)))
+    return x
+
+
 def decoder_layer(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, cross_part(a, memory, w)))
-    return norm(add(b, forward(b, *w[6:])))
+    return sublayers(x, memory, w, self_part, cross_part, forward_part)
 
 
-@mistake("decoder_layer", "self-attention has no causal mask", "Position t sees the words that follow. Hide keys after t.")
-def no_mask(x, memory, *w):
-    a = norm(add(x, self_part(x, w, None)))
-    b = norm(add(a, cross_part(a, memory, w)))
-    return norm(add(b, forward(b, *w[6:])))
+def instead(name, why, *parts):
+    """A known mistake that has other parts."""
+    mistake("decoder_layer", name, why)(lambda x, memory, *w: sublayers(x, memory, w, *parts))
 
 
-@mistake("decoder_layer", "the causal mask is off by one", "Position t may see itself, and not position t + 1.")
-def loose_mask(x, memory, *w):
-    a = norm(add(x, self_part(x, w, 1)))
-    b = norm(add(a, cross_part(a, memory, w)))
-    return norm(add(b, forward(b, *w[6:])))
+def changed(part, **how):
+    return lambda x, memory, w: part(x, memory, w, **how)
 
 
-@mistake("decoder_layer", "cross-attention has a causal mask", "Every position sees all of the memory: the whole source sentence is known.")
-def masked_memory(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, cross_part(a, memory, w, 0)))
-    return norm(add(b, forward(b, *w[6:])))
+def own_keys(a, memory, w):
+    return cross_part(a, a, w)
 
 
-@mistake("decoder_layer", "keys and values come from the decoder", "That is self-attention again. Keys and values are projections of the memory.")
-def own_keys(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, cross_part(a, a, w)))
-    return norm(add(b, forward(b, *w[6:])))
-
-
-@mistake("decoder_layer", "queries come from the memory", "The decoder asks: queries are projections of a, keys and values of the memory. It shows where T = S.")
-def swapped(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, attend(matmul(memory, w[3]), matmul(a, w[4]), matmul(a, w[5])))) if len(x) == len(memory) else None
-    if b is None:
+def swapped(a, memory, w):
+    if len(a) != len(memory):
         raise ValueError("shapes")
-    return norm(add(b, forward(b, *w[6:])))
+    return cross_part(memory, a, w)
+
+
+instead("self-attention has no causal mask", "Position t sees the words that follow. Hide keys after t.",
+        changed(self_part, seen=None), cross_part, forward_part)
+instead("the causal mask is off by one", "Position t may see itself, and not position t + 1.",
+        changed(self_part, seen=1), cross_part, forward_part)
+instead("cross-attention has a causal mask", "Every position sees all of the memory: the whole source sentence is known.",
+        self_part, changed(cross_part, seen=0), forward_part)
+instead("keys and values come from the decoder", "That is self-attention again. Keys and values are projections of the memory.",
+        self_part, own_keys, forward_part)
+instead("queries come from the memory", "The decoder asks: queries are projections of a, keys and values of the memory. It shows where T = S.",
+        self_part, swapped, forward_part)
+instead("cross-attention before self-attention", "The order is self-attention, cross-attention, feed-forward.",
+        cross_part, self_part, forward_part)
+instead("cross-attention is missing", "The decoder never reads the memory.", self_part, forward_part)
+instead("self-attention is missing", "The decoder also reads its own earlier positions.", cross_part, forward_part)
+instead("relu is missing", "Without relu the two products are one linear map.",
+        self_part, cross_part, changed(forward_part, relu=False))
 
 
 @mistake("decoder_layer", "queries are made from x", "The second sublayer reads a, the result of the first one, and not x.")
 def stale_queries(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, cross_part(x, memory, w)))
-    return norm(add(b, forward(b, *w[6:])))
+    return sublayers(x, memory, w, self_part, lambda a, memory, w: cross_part(x, memory, w), forward_part)
 
 
 @mistake("decoder_layer", "the residual of cross-attention is missing", "Add a to the result of cross-attention before the norm.")
 def no_residual(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(cross_part(a, memory, w))
-    return norm(add(b, forward(b, *w[6:])))
-
-
-@mistake("decoder_layer", "cross-attention before self-attention", "The order is self-attention, cross-attention, feed-forward.")
-def order(x, memory, *w):
-    a = norm(add(x, cross_part(x, memory, w)))
-    b = norm(add(a, self_part(a, w)))
-    return norm(add(b, forward(b, *w[6:])))
-
-
-@mistake("decoder_layer", "cross-attention is missing", "The decoder never reads the memory.")
-def no_cross(x, memory, *w):
-    b = norm(add(x, self_part(x, w)))
-    return norm(add(b, forward(b, *w[6:])))
-
-
-@mistake("decoder_layer", "self-attention is missing", "The decoder also reads its own earlier positions.")
-def no_self(x, memory, *w):
-    b = norm(add(x, cross_part(x, memory, w)))
-    return norm(add(b, forward(b, *w[6:])))
-
-
-@mistake("decoder_layer", "relu is missing", "Without relu the two products are one linear map.")
-def no_relu(x, memory, *w):
-    a = norm(add(x, self_part(x, w)))
-    b = norm(add(a, cross_part(a, memory, w)))
-    return norm(add(b, forward(b, *w[6:], relu=False)))
+    a = sublayers(x, memory, w, self_part)
+    return sublayers(norm(cross_part(a, memory, w)), memory, w, forward_part)
 
 
 @mistake("decoder_layer", "the norm before each sublayer", "That is a pre-norm layer. Here it is norm(x + f(x)).")
 def pre_norm(x, memory, *w):
-    a = add(x, self_part(norm(x), w))
-    b = add(a, cross_part(norm(a), memory, w))
-    return add(b, forward(norm(b), *w[6:]))
+    for part in (self_part, cross_part, forward_part):
+        x = add(x, part(norm(x), memory, w))
+    return x

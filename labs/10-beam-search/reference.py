@@ -1,6 +1,8 @@
 import math
 
-from lab import MISTAKES, mistake, same, softmax_row, telling, vector
+from blocks import softmax_row
+from lab import mistake, MISTAKES, telling, vector
+from values import same
 
 
 def logs(rng, count, end):

@@ -90,15 +90,16 @@ class Module:
                 else:
                     yield from child._named(path)
 
-    def parameters(self, device: Optional[_attend.Device] = None, seed: int = 1) -> Parameters:
-        """The parameters, with memory and initial values since the first call. Layers that were added since then are included; an
+    def parameters(self, device: Optional[_attend.Device] = None, seed: int = 1, dtype: str = "f32") -> Parameters:
+        """The parameters, with memory and initial values since the first call. A model of dtype "bf16" computes in bf16 and learns
+        in f32. Layers that were added since then are included; an
         optimiser made before raises attend.Error. Those of a layer inside of a model are the parameters of the whole model."""
         grown = self._root and len(list(self._named())) != len(self._store.names())
         if self._store is None or grown:
             named = list(self._named())
             if not named:
                 raise _attend.Error(f"{type(self).__name__} has no parameters")
-            store = Parameters(device, named, seed)
+            store = Parameters(device, named, seed, dtype)
             for module in self.modules():
                 module._store, module._root = store, module is self
         return self._store
@@ -109,8 +110,9 @@ class Module:
             yield name, parameter.value()
 
     def state_dict(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Copies of all parameters by name."""
-        return {name: np.array(value.numpy()) for name, value in self.named_parameters()}
+        """Copies of all parameters by name, f32."""
+        self.parameters()
+        return {name: parameter.values() for name, parameter in self._named()}
 
     def load_state_dict(self, state: Mapping[str, npt.ArrayLike]) -> None:
         """Sets all parameters; a missing or unknown name or another shape raises attend.Error."""
@@ -141,13 +143,19 @@ class Module:
 
 
 class _Layer(Module):
-    """A layer of the library."""
+    """A layer of the library. Its parameters are attributes, such as weight and bias."""
 
     def __init__(self, layer: Any) -> None:
-        self._layer = layer
+        self._layer, self._own = layer, dict(layer.named_parameters())
+
+    def __getattr__(self, name: str) -> Tensor:
+        if name.startswith("_") or name not in self._own:
+            raise AttributeError(f"{type(self).__name__} has no '{name}'")
+        self.parameters()
+        return self._own[name].value()
 
     def _named(self, prefix: str = "") -> Iterator[tuple[str, _Parameter]]:
-        for name, parameter in self._layer.named_parameters():
+        for name, parameter in self._own.items():
             yield (f"{prefix}.{name}" if prefix else name), parameter
 
 

@@ -15,16 +15,25 @@ __all__ = ["AdamW", "Optimizer", "SGD", "cosine", "inverse_square_root", "linear
 Rate = Union[float, Callable[[int], float]]
 
 
+def _rate(rate: Rate) -> Rate:
+    if callable(rate):
+        return rate
+    try:
+        return float(rate)
+    except (TypeError, ValueError):
+        raise TypeError(f"rate is {rate!r}, neither a number nor a function of the step") from None
+
+
 def AdamW(parameters: Parameters, rate: Rate = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
           weight_decay: float = 0.0, clip_norm: float = 0.0) -> Optimizer:
     """AdamW (Loshchilov & Hutter 2019); without weight decay it is Adam."""
-    return Optimizer(parameters, "adamw", rate, betas[0], betas[1], eps, weight_decay, 0.0, clip_norm)
+    return Optimizer(parameters, "adamw", _rate(rate), betas[0], betas[1], eps, weight_decay, 0.0, clip_norm)
 
 
 def SGD(parameters: Parameters, rate: Rate = 1e-2, momentum: float = 0.0, weight_decay: float = 0.0,
         clip_norm: float = 0.0) -> Optimizer:
     """Stochastic gradient descent with momentum."""
-    return Optimizer(parameters, "sgd", rate, 0.9, 0.999, 1e-8, weight_decay, momentum, clip_norm)
+    return Optimizer(parameters, "sgd", _rate(rate), 0.9, 0.999, 1e-8, weight_decay, momentum, clip_norm)
 
 
 def cosine(peak: float, warmup: int, steps: int, floor: float = 0.0) -> Callable[[int], float]:

@@ -1,4 +1,5 @@
 """Networks of one's own in Python: attend.Tensor, ops, nn and optim against NumPy and, where it is, torch."""
+import concurrent.futures
 import sys
 
 import attend
@@ -99,6 +100,21 @@ def test_a_model_learns_and_its_state_returns(tmp_path):
         other.load_state_dict({})
     assert "<table>" in model._repr_html_() and "<table>" in attend.tensor(np.eye(3))._repr_html_()
     assert "Tensor(" in repr(attend.tensor([1.0]))
+
+
+def test_a_bf16_model_keeps_f32_numbers():
+    model = Classifier()
+    model.parameters(dtype="bf16")
+    assert model(np.zeros((1, 3), int)).dtype == "bf16" and model.out.weight.dtype == "bf16"
+    state = model.state_dict()
+    state["out.bias"] = np.full(2, 1 + 1e-4, np.float32)
+    model.load_state_dict(state)
+    np.testing.assert_array_equal(model.state_dict()["out.bias"], state["out.bias"])
+    np.testing.assert_array_equal(model.out.bias.numpy(), [1, 1])
+    with pytest.raises(AttributeError, match="bais"):
+        model.out.bais
+    with pytest.raises(attend.Error, match="f16"):
+        Classifier().parameters(dtype="f16")
 
 
 def test_own_parameters_and_recurrent_layers():
@@ -204,6 +220,68 @@ def test_misuse_is_an_error_that_names_shapes():
         loss.backward()
     with pytest.raises(attend.Error, match=r"\[4, 3\].*\[2, 5\]"):
         nn.Linear(3, 4)(np.zeros((2, 5)))
+
+
+def test_misuse_of_formats_devices_and_sizes():
+    x = attend.tensor(np.zeros((2, 4)))
+    model = nn.Linear(4, 3)
+    model.parameters(dtype="bf16")
+    with pytest.raises(attend.Error, match="f32.*bf16|bf16.*f32"):
+        model(x)
+    with pytest.raises(attend.Error, match="i32"):
+        ops.relu(np.array([1, 2]))
+    with pytest.raises(attend.Error, match="tpu"):
+        attend.Device("tpu")
+    with pytest.raises(attend.Error, match="lies on"):
+        x + attend.tensor(np.zeros((2, 4)), attend.Device("cpu", 1))
+    with pytest.raises(attend.Error, match="too large"):
+        ops.sinusoids(2, 2 ** 62)
+    with pytest.raises(attend.Error, match=r"\[2, 4\].*\[3, 3\]"):
+        x.reshape([3, 3])
+    with pytest.raises(TypeError, match="rate is 'x'"):
+        optim.AdamW(model.parameters(), rate="x")
+    with pytest.raises(attend.Error, match="backward"):
+        optim.SGD(nn.Linear(2, 2).parameters()).step()
+    with pytest.raises(attend.Error, match=r"weight.*\[3, 4\].*\[4, 3\]"):
+        model.load_state_dict({"weight": np.zeros((4, 3)), "bias": np.zeros(3)})
+    with pytest.raises(attend.Error, match=r"custom_op.*\[2, 4\].*\[3\]|custom_op.*\[3\].*\[2, 4\]"):
+        tape = attend.Tape()
+        ops.sum(ops.custom_op([tape.variable(x)], np.zeros((2, 4)), lambda dy: [np.zeros(3)])).backward()
+
+
+    with pytest.raises(attend.Error, match="backward.*3"):
+        ops.sum(ops.custom_op([tape.variable(x)], np.zeros((2, 4)), lambda dy: 3)).backward()
+
+
+def test_an_exception_in_a_backward_function_arrives():
+    tape = attend.Tape()
+
+    def fails(dy):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        ops.sum(ops.custom_op([tape.variable(np.ones(3))], np.ones(3), fails)).backward()
+    x = tape.variable(np.ones(3))  # and the tape can be used again
+    ops.sum(x * x).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2, 2, 2])
+
+
+def test_threads_take_turns():
+    """Each thread trains its own model on the same device; the results are those of one thread."""
+    def losses(seed):
+        model, tape = Classifier(), attend.Tape(seed=seed)
+        optimizer = optim.AdamW(model.parameters(seed=seed), rate=1e-2)
+        ids, found = np.arange(12).reshape(2, 6) % 11, []
+        for _ in range(20):
+            loss = ops.cross_entropy(model(tape.input(ids)), np.array([0, 1]))
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        return found
+
+    alone = [losses(seed) for seed in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(losses, range(4))) == alone
 
 
 def test_the_same_losses_as_torch():

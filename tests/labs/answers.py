@@ -236,7 +236,7 @@ ANSWERS = {
         "relu is missing": ("np.maximum(h @ w1, 0)", "(h @ w1)"),
     }),
     "decoder": (DECODER, [("s = s + np.triu(np.full(s.shape, -np.inf), 1)", "s = np.where(np.tri(*s.shape), s, -1e30)"),
-                          ("np.maximum(b @ f1, 0)", "((b @ f1) * (b @ f1 > 0))")], {
+                          ("np.maximum(b @ f1, 0)", "((b @ f1) * (b @ f1 > 0)).astype(np.longdouble)")], {
         "self-attention has no causal mask": ("w1v, True", "w1v, False"),
         "cross-attention has a causal mask": ("w2v, False", "w2v, True"),
         "keys and values come from the decoder": ("memory @ w2k, memory @ w2v", "a @ w2k, a @ w2v"),

@@ -11,7 +11,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "labs"))
 sys.path.insert(0, str(ROOT / "tests/labs"))
 import answers  # noqa: E402
+import judge  # noqa: E402
 import lab  # noqa: E402
+import program  # noqa: E402
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 try:
@@ -27,6 +29,11 @@ def replaced(source, changes):
     return source
 
 
+def check(path, file, seed):
+    cases, why = lab.reference(path, seed)
+    return judge.judged(cases, program.results_of(path, file, cases), why)
+
+
 class Labs(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -36,7 +43,7 @@ class Labs(unittest.TestCase):
     def findings(self, name, source, seed=1, suffix=".py"):
         file = self.folder / f"answer{suffix}"
         file.write_text(source, encoding="utf-8")
-        return lab.check(lab.find_lab(name), file, seed)[1]
+        return check(lab.find_lab(name), file, seed)
 
     def test_twelve_labs_are_complete(self):
         self.assertEqual(len(lab.labs()), 12)
@@ -48,17 +55,17 @@ class Labs(unittest.TestCase):
             for file in ("page.md", "solution.py", "solution.cpp"):
                 self.assertTrue((path / file).is_file(), f"{path.name}/{file}")
             # Holes: the handed-out file differs from the solution, and says what is missing.
-            file = lab.start(path, "python", self.folder / path.name)[0]
-            findings = lab.check(path, file, 1)[1]
+            file = program.start(path, "python", self.folder / path.name)[0]
+            findings = check(path, file, 1)
             self.assertTrue(findings and "your code here" in findings[0]["where"], path.name)
 
     def test_solutions_pass(self):
         for path in lab.labs():
-            self.assertEqual(lab.check(path, path / "solution.py", 5)[1], [], path.name)
+            self.assertEqual(check(path, path / "solution.py", 5), [], path.name)
 
     def test_solutions_in_cpp_pass(self):
         for path in lab.labs():
-            self.assertEqual(lab.check(path, path / "solution.cpp", 6)[1], [], path.name)
+            self.assertEqual(check(path, path / "solution.cpp", 6), [], path.name)
 
     @unittest.skipUnless(numpy, "there is no NumPy here")
     def test_differently_written_answers_pass(self):
@@ -87,7 +94,7 @@ class Labs(unittest.TestCase):
             for name in why:
                 own = [case for case in cases if name in case["wrong"]]
                 results = [{"error": "fails"} if case["wrong"][name] is None else {"value": case["wrong"][name]} for case in own]
-                self.assertEqual(lab.matching(own, results, {key: "" for key in why if key in own[0]["wrong"]}), [name], path.name)
+                self.assertEqual(judge.matching(own, results, {key: "" for key in why if key in own[0]["wrong"]}), [name], path.name)
 
     def test_a_mistake_in_cpp_is_named(self):
         source = (ROOT / "labs/02-attention/solution.cpp").read_text(encoding="utf-8")
@@ -107,18 +114,31 @@ class Labs(unittest.TestCase):
 
     def test_broken_programs_are_reported(self):
         for source, said in (("def softmax(x):\n    return x[99]\n", "IndexError"), ("def softmax(x):\n    return 'a'\n", "text"),
-                             ("def softmax(x):\n    return [[1], [1, 2]]\n", "ragged"), ("def softmax(x):\n    return None\n", "unknown")):
+                             ("def softmax(x):\n    return [[1], [1, 2]]\n", "ragged"), ("def softmax(x):\n    return None\n", "unknown"),
+                             ("def softmax(x):\n    return {'a': 1}\n", "unknown"), ("def softmax(x):\n    return [['0.5']]\n", "unknown"),
+                             ("def softmax(x):\n    import os\n    os.write(1, b'\\xff')\n    return x[99]\n", "IndexError"),
+                             ("def softmax(x):\n    return [[10 ** 400]]\n", "shape")):
             self.assertIn(said, self.findings("softmax", source)[0]["where"])
+        with self.assertRaisesRegex(lab.LabError, "exit code 3"):
+            self.findings("softmax", "import os\nos._exit(3)\n")
         with self.assertRaisesRegex(lab.LabError, "SyntaxError"):
             self.findings("softmax", "def softmax(x:\n")
         with self.assertRaisesRegex(lab.LabError, "does not compile"):
             self.findings("softmax", "int main() { return x; }", suffix=".cpp")
-        limit, lab.SECONDS = lab.SECONDS, 1
+        limit, program.SECONDS = program.SECONDS, 1
         try:
             with self.assertRaisesRegex(lab.LabError, "did not end"):
                 self.findings("softmax", "while True: pass\n")
         finally:
-            lab.SECONDS = limit
+            program.SECONDS = limit
+
+    def test_helpers_are_handed_out_and_found(self):
+        path = lab.find_lab("encoder")
+        for language, names in (("python", {"encoder.py", "encoder.md", "blocks.py"}), ("c++", {"encoder.cpp", "encoder.md", "lab.h", "blocks.h"})):
+            files = program.start(path, language, self.folder / language)
+            self.assertEqual({file.name for file in files}, names)
+        (self.folder / "mine.py").write_text("from blocks import softmax\n")  # a student's own file beside the answer
+        self.assertEqual(self.findings("softmax", "from mine import softmax\ndef softmax_backward(y, dy):\n    return [[p * (d - sum(a * b for a, b in zip(y[i], dy[i]))) for p, d in zip(y[i], dy[i])] for i in range(len(y))]\n"), [])
 
     def test_a_folder_adds_a_lab(self):
         own = self.folder / "own/01-twice"
@@ -129,7 +149,7 @@ class Labs(unittest.TestCase):
         file = self.folder / "twice.py"
         for source, names in (("def twice(x):\n    return x + x\n", []), ("def twice(x):\n    return x ** 2\n", ["the square"])):
             file.write_text(source)
-            findings = lab.check(lab.find_lab("twice", self.folder / "own"), file, 3)[1]
+            findings = check(lab.find_lab("twice", self.folder / "own"), file, 3)
             self.assertEqual([finding["name"] for finding in findings], names)
 
     @unittest.skipUnless(PROGRAM, "no program was given")

@@ -216,6 +216,32 @@ TEST(LayersTraining, ATransformerLearnsAndItsFileLoads) {
   std::filesystem::remove(file);
 }
 
+// A bf16 model computes what the f32 model does, rounded, and learns in f32: steps that are too small for bf16 count.
+TEST(LayersTraining, ABf16ModelLearnsInF32) {
+  const attend::Device device = one_thread();
+  Classifier model, rounded;
+  nn::Parameters parameters(device, model), masters(device, rounded, 1, attend::DType::bf16);
+  const Tensor ids = Tensor::ids(device, {2, 3}, {1, 2, 3, 4, 5, 6}), labels = Tensor::ids(device, {2}, {0, 1});
+  EXPECT_EQ(rounded(ids).dtype(), attend::DType::bf16);
+  EXPECT_EQ(rounded.out.weight.values(), model.out.weight.values());
+  EXPECT_NEAR(rounded(ids).values()[0], model(ids).values()[0], 0.03f);
+  const std::vector<float> fine(32, 1 + 1e-4f);
+  rounded.out.weight.set(fine);
+  EXPECT_EQ(rounded.out.weight.values(), fine);
+  EXPECT_EQ(masters["out.weight"].values()[0], 1);
+  nn::Optimizer optimizer(masters, {.rate = 1e-4f});
+  nn::Tape tape(device);
+  for (int i = 0; i < 2; ++i) {
+    nn::cross_entropy(rounded(tape.input(ids)), labels).backward();
+    optimizer.step();
+  }
+  EXPECT_NEAR(std::abs(rounded.out.weight.values()[0] - fine[0]), 2e-4f, 2e-5f);
+  const std::vector<float> learned = rounded.out.weight.values();
+  const nn::Parameters again(device, rounded);  // f32 from here on
+  EXPECT_EQ(again["out.weight"].values(), learned);
+  expect_error([&] { nn::Parameters(device, model, 1, attend::DType::i32); }, {"i32"});
+}
+
 TEST(LayersTraining, GradientsAddUpUntilTheStep) {
   const attend::Device device = one_thread();
   nn::Linear model(1, 1);
@@ -276,6 +302,37 @@ TEST(LayersMisuse, ShapesAndFormatsAreNamed) {
   expect_error([&] { nn::dropout(x, 1); }, {"[0, 1)"});
   const attend::Device other = one_thread();
   expect_error([&] { x + Tensor::zeros(other, {2, 3}); }, {"lies on"});
+  expect_error([&] { nn::cast(ids, attend::DType::f32); }, {"i32", "f32"});
+  expect_error([&] { x + nn::cast(x, attend::DType::bf16); }, {"f32", "bf16"});
+  expect_error([&] { nn::linear(nn::cast(w, attend::DType::bf16), w); }, {"bf16", "f32"});
+  expect_error([&] { attend::Device("tpu"); }, {"tpu"});
+}
+
+// Extents whose product overflows, and windows and heads that divide by zero.
+TEST(LayersMisuse, SizesAreBounded) {
+  const attend::Device device = one_thread();
+  const std::int64_t huge = std::int64_t{1} << 32, most = std::numeric_limits<std::int64_t>::max();
+  const Tensor none = Tensor::zeros(device, {0, 4}), image = Tensor::zeros(device, {1, 4, 4, 2});
+  expect_error([&] { Tensor::zeros(device, {huge, huge}); }, {"[4294967296, 4294967296]", "too large"});
+  expect_error([&] { none.reshape({huge, huge}); }, {"too large"});
+  expect_error([&] { nn::sinusoids(device, 2, most - 1); }, {"too large"});
+  expect_error([&] { nn::Conv2d(2, 4, {.window = {.groups = 0}}); }, {"0 groups"});
+  expect_error([&] { nn::Conv2d(3, 4, {.window = {.groups = 2}}); }, {"3 inputs", "2 groups"});
+  expect_error([&] { nn::conv2d(image, image, {}, {.padding = most}); }, {"padding"});
+  expect_error([&] { nn::conv2d(image, image, {}, {.stride = 0}); }, {"stride 0"});
+  expect_error([&] { nn::max_pool2d(image, 2, 0); }, {"stride 0"});
+  expect_error([&] { nn::avg_pool2d(image, 8, 1); }, {"[1, 4, 4, 2]"});
+  expect_error([&] { nn::slice(image, 1, 3, most); }, {"[1, 4, 4, 2]"});
+  expect_error([&] { nn::LSTM(2, 4, 0); }, {"0 layers"});
+  expect_error([&] { nn::TransformerEncoderLayer({.width = 8, .heads = 0}); }, {"8", "0 heads"});
+  expect_error([&] { nn::TransformerEncoderLayer({.width = 8, .heads = 1, .hidden = -1}); }, {"-1"});
+  const Tensor x = Tensor::zeros(device, {1, 2, 8});
+  expect_error([&] { nn::attention(x, x, x, {.heads = 0}); }, {"0"});
+  expect_error([&] { nn::attention(x, x, x, {.heads = 2}); }, {"8"});
+  expect_error([&] { nn::attention(x, image.reshape({1, 4, 8}), x); }, {"[1, 4, 8]", "[1, 2, 8]"});
+  nn::Linear large(huge, huge);
+  expect_error([&] { nn::Parameters(device, large); }, {"too large"});
+  EXPECT_EQ(nn::sum(none, 0).values(), (std::vector<float>(4, 0)));
 }
 
 TEST(LayersMisuse, LayersNameTheirWeights) {

@@ -1,4 +1,5 @@
-// References and checks of labs are Python, because teachers write them; this command finds labs/lab.py and runs it.
+// References and checks of labs are Python, because teachers write them; this command finds the folder labs and runs
+// it.
 #include "attend/cli/commands/lab.h"
 
 #include <spawn.h>
@@ -42,9 +43,9 @@ std::filesystem::path labs_folder(const std::string& named) {
   fail("lab: the folder labs with lab.py was not found; --labs names it");
 }
 
-// lab.py, which need not lie in the folder of a teacher's own labs.
+// The folder with the program, labs/__main__.py, which a teacher's own labs do without.
 std::filesystem::path lab_program(const std::filesystem::path& folder) {
-  return path_exists(folder / "lab.py") ? folder / "lab.py" : labs_folder("") / "lab.py";
+  return path_exists(folder / "lab.py") ? folder : labs_folder("");
 }
 
 class Pipe {
@@ -103,7 +104,8 @@ Finished run_python(std::vector<std::string> words) {
   return finished;
 }
 
-// lab.py prints results, and ends with 1 if an answer is wrong; messages about files go to stderr, with another code.
+// The program prints results, and ends with 1 if an answer is wrong; messages about files go to stderr, with another
+// code.
 void run_lab(const LabFlags& flags, const Streams& streams, std::vector<std::string> words) {
   const std::filesystem::path folder = labs_folder(flags.labs);
   words.insert(words.begin(), {lab_program(folder).string(), "--labs", folder.string()});
