@@ -21,32 +21,29 @@ from torch.nn import functional as F
 from side_by_side import read_safetensors
 
 
-class StaticGPT2(torch.nn.Module):
-    def __init__(self, folder, device, dtype, batch, length, tokens):
-        """Room for prompts of `length` tokens and `tokens` after them."""
+class GPT2(torch.nn.Module):
+    """The weights of a folder. A class made of it keeps the keys and values: attend(layer, q, k, v, where)."""
+
+    def __init__(self, folder, device, dtype):
         super().__init__()
         config = json.loads((folder / "config.json").read_text())
         self.layers, self.heads, self.width = config["n_layer"], config["n_head"], config["n_embd"]
-        self.vocabulary, self.length = config["vocab_size"], length
+        self.vocabulary, self.longest = config["vocab_size"], config["n_positions"]
         for name, array in read_safetensors(folder / "model.safetensors").items():
             name = name.removeprefix("transformer.")
             weight = array.t() if name.startswith("h.") and array.ndim == 2 else array  # [in, out] in the file
             if name == "wte.weight":  # whole tiles: products with an odd number of columns are slow
                 weight = F.pad(weight, (0, 0, 0, -self.vocabulary % 64))
             self.register_buffer(name.replace(".", "_"), weight.to(device, dtype).contiguous())
-        room = math.ceil((length + tokens) / 16) * 16
 
-        def state(name, *shape, of=torch.long):
-            self.register_buffer(name, torch.zeros(shape, device=device, dtype=of))
+    def state(self, name, *shape, of=torch.long):
+        self.register_buffer(name, torch.zeros(shape, device=self.wte_weight.device, dtype=of))
+
+    def caches(self, rows, room):
         for i in range(self.layers):
-            state(f"keys_{i}", batch, self.heads, room, self.width // self.heads, of=dtype)
-            state(f"values_{i}", batch, self.heads, room, self.width // self.heads, of=dtype)
-        state("prompt", batch, length)
-        state("first_logits", batch, self.vocabulary, of=dtype)
-        state("newest", batch, 1)
-        state("position", 1)
-        state("written", batch, room)
-        self.register_buffer("places", torch.arange(room, device=device))
+            for part in ("keys", "values"):
+                self.state(f"{part}_{i}", rows, self.heads, room, self.width // self.heads, of=self.wte_weight.dtype)
+        self.register_buffer("places", torch.arange(room, device=self.wte_weight.device))
 
     def norm(self, x, name):
         return F.layer_norm(x, (self.width,), getattr(self, name + "_weight"), getattr(self, name + "_bias"))
@@ -60,20 +57,47 @@ class StaticGPT2(torch.nn.Module):
     def split(self, x):
         return x.view(x.shape[0], x.shape[1], self.heads, self.width // self.heads).transpose(1, 2)
 
-    def forward(self, ids, positions):
-        """ids [B, T] at positions [T] -> logits of the token after the last [B, V]."""
+    def states(self, ids, positions, where):
+        """ids [B, T] at positions [T] or [B, T] -> [B, T, C]; where: what attend() is to know."""
         x = self.wte_weight[ids] + self.wpe_weight[positions]
-        mask = self.places[None, :] <= positions[:, None]  # [T, room]
         for i in range(self.layers):
             q, k, v = self.linear(self.norm(x, f"h_{i}_ln_1"), f"h_{i}_attn_c_attn").split(self.width, -1)
-            keys, values = getattr(self, f"keys_{i}"), getattr(self, f"values_{i}")
-            keys[:, :, positions] = self.split(k)
-            values[:, :, positions] = self.split(v)
-            mixed = F.scaled_dot_product_attention(self.split(q), keys, values, attn_mask=mask)
+            mixed = self.attend(i, self.split(q), self.split(k), self.split(v), where)
             x = x + self.linear(mixed.transpose(1, 2).reshape(x.shape), f"h_{i}_attn_c_proj")
             hidden = F.gelu(self.linear(self.norm(x, f"h_{i}_ln_2"), f"h_{i}_mlp_c_fc"), approximate="tanh")
             x = x + self.linear(hidden, f"h_{i}_mlp_c_proj")
-        return F.linear(self.norm(x[:, -1], "ln_f"), self.wte_weight)[:, :self.vocabulary]
+        return x
+
+    def logits(self, x):
+        """[B, C] -> [B, V]."""
+        return F.linear(self.norm(x, "ln_f"), self.wte_weight)[:, :self.vocabulary]
+
+
+class StaticGPT2(GPT2):
+    """Prompts of one length, and the tokens after them."""
+
+    def __init__(self, folder, device, dtype, batch, length, tokens):
+        super().__init__(folder, device, dtype)
+        room = math.ceil((length + tokens) / 16) * 16
+        self.length = length
+        self.caches(batch, room)
+        self.state("prompt", batch, length)
+        self.state("first_logits", batch, self.vocabulary, of=dtype)
+        self.state("newest", batch, 1)
+        self.state("position", 1)
+        self.state("written", batch, room)
+
+    def attend(self, i, q, k, v, where):
+        positions, mask = where  # [T], [T, room]
+        keys, values = getattr(self, f"keys_{i}"), getattr(self, f"values_{i}")
+        keys[:, :, positions] = k
+        values[:, :, positions] = v
+        return F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+
+    def forward(self, ids, positions):
+        """ids [B, T] at positions [T] -> logits of the token after the last [B, V]."""
+        mask = self.places[None, :] <= positions[:, None]
+        return self.logits(self.states(ids, positions, (positions, mask))[:, -1])
 
     def choose(self, logits):
         self.newest.copy_(logits.argmax(-1, keepdim=True))
@@ -106,18 +130,18 @@ def captured(function):
     return graph.replay
 
 
-def made_step(model, how):
-    model.read()  # a position with room behind it
+def made(step, how):
+    """A step that is ready to be called; it is called a few times."""
     if how == "eager":
-        return captured(model.step)
+        return captured(step)
     if how == "max-autotune":
-        import torch._inductor.config
-        torch._inductor.config.autotune_num_choices_displayed = 0
-        return captured(torch.compile(model.step, mode="max-autotune-no-cudagraphs", fullgraph=True))
-    step = torch.compile(model.step, mode=how, fullgraph=True)
+        from torch._inductor import config
+        config.autotune_num_choices_displayed = 0
+        return captured(torch.compile(step, mode="max-autotune-no-cudagraphs", fullgraph=True))
+    compiled = torch.compile(step, mode=how, fullgraph=True)
     for _ in range(4):  # compiles, then records the graph, then replays it
-        step()
-    return step
+        compiled()
+    return compiled
 
 
 class Static:
@@ -132,7 +156,8 @@ class Static:
         if key not in self.kept:
             model = StaticGPT2(self.folder, self.device, self.dtype, batch, length, max(tokens, 8)).eval()
             read = model.read if self.device == "cpu" else captured(model.read)
-            self.kept[key] = model, read, made_step(model, self.how)
+            read()  # a position with room behind it
+            self.kept[key] = model, read, made(model.step, self.how)
         return self.kept[key]
 
     def wait(self):
