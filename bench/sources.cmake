@@ -14,3 +14,8 @@ if(TARGET bench_ops)
     endif()
   endforeach()
 endif()
+
+# The load generator speaks HTTP with Boost.Beast, as attend/http does.
+if(TARGET bench_load)
+  target_link_libraries(bench_load PRIVATE attend_boost)
+endif()
