@@ -3,11 +3,13 @@
 
     ninja -C build bench_gpt2_generation bench_cpu_roof
     bench/gpt2_generation.py build/bench/gpt2_generation --device cuda [--batches 1 64] [--tokens 128] [--rounds 3]
+                             [--peers transformers eager reduce-overhead max-autotune] [--patience 600]
     bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--onnxruntime PATH]
                              [--no-torch] [--compile]
 
 On a GPU, bf16: a whole greedy search after 16 tokens beside transformers' generate and beside torch with a static cache, its
-step compiled into CUDA graphs (peers/torch_static.py); weights are spread so that choices are clear.
+step a CUDA graph made in three ways (peers/torch_static.py); weights are spread so that choices are clear. A peer that fails, or
+is not done compiling after --patience seconds, is named, and the others are still compared.
 
 On the CPU prompt and tokens are timed apart, with weights in f32, bf16 and int8, beside torch (f32, bf16; also with a static
 cache and a compiled step, --compile), llama.cpp (--llama;
@@ -181,14 +183,15 @@ def on_cpu(options):
 
 
 def on_gpu(options):
-    group = Group([OurSearch(options, "--dtype", "bf16", "--search"), Apart("transformers", Transformers, options),
-                   Apart("torch, compiled", StaticSearch, options)], Gpu())
+    peers = [Apart(name, Transformers, options) if name == "transformers" else Apart(f"torch, {name}", StaticSearch, options, name)
+             for name in options.peers]
+    group = Group([OurSearch(options, "--dtype", "bf16", "--search"), *peers], Gpu())
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; {options.tokens} tokens after {PROMPT}; medians over "
-          f"{options.rounds} rounds")
+          f"{options.rounds} rounds", flush=True)
     for batch in options.batches:
         prompts = torch.tensor(group.runners[0].prompt(batch, PROMPT)).view(batch, PROMPT)
         search = Measure("search", rate(batch * options.tokens), lambda machine, mb: options.tokens * 1e6 * mb / machine.bytes)
-        print(f"batch {batch}")
+        print(f"batch {batch}", flush=True)
         group.compare(options.rounds, [search], same_tokens, prompts, options.tokens)
 
 
@@ -200,6 +203,8 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 64], help="GPU: prompts at once")
+    parser.add_argument("--peers", nargs="*", default=["transformers", "eager", "reduce-overhead", "max-autotune"], help="GPU")
+    parser.add_argument("--patience", type=int, default=600, help="seconds until a peer is given up")
     parser.add_argument("--threads", type=int, default=2, help="CPU")
     parser.add_argument("--prompts", type=int, nargs="+", default=[128, 512], help="CPU: tokens of the prompt")
     parser.add_argument("--weights", nargs="+", default=["f32", "bf16x3", "bf16", "int8"], help="CPU")
@@ -209,6 +214,7 @@ def main():
     parser.add_argument("--compile", action="store_true", help="CPU: also torch with a static cache and a compiled step")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
+    Apart.patience = options.patience
     gpu = options.device != "cpu"
     options.folder = options.folder or pathlib.Path(f"/tmp/attend-gpt2-{'gpu' if gpu else 'cpu'}")
     if not (options.folder / "model.safetensors").exists():

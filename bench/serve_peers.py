@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""attend serve beside what it is measured against, clients in processes of their own, medians of interleaved rounds.
+"""/embed of attend serve beside ONNX Runtime, clients in processes of their own, medians of interleaved rounds.
 
-    bench/serve_peers.py embed    --program build/attend --tokenizers FOLDER [--threads 2] [--rounds 3] [--seconds 6]
-    bench/serve_peers.py generate --program build/attend --tokenizers FOLDER --bench build/bench/gpt2_generation [--device cuda]
+    bench/serve_peers.py --program build/attend --tokenizer FILE [--threads 2] [--rounds 3] [--seconds 6]
 
-embed: BERT-base (random weights), 32 clients, texts of 5 to 120 words. The peer is ONNX Runtime (the Python package) behind a loop
+BERT-base (random weights), 32 clients, texts of 5 to 120 words. The peer is ONNX Runtime (the Python package) behind a loop
 that takes what waits, up to 32 texts, pads it to the longest and runs it, on as many threads; it gets ids, without a network, and
 no mask, which is in its favour. Then one client alone: what the server adds to the time of the same texts in `attend embed`.
-generate: GPT-2 124M (random weights), 64 streaming clients (bench/serve_streams.py), beside the rate of the batch of 64 that
-gpt2_generation decodes; and where the time of the server's computing thread went.
-FOLDER holds minilm/tokenizer.json (BERT's words) and gpt2/tokenizer.json.
+FILE is a tokenizer.json with BERT's words. Text generation is compared by bench/serve_load.py.
 """
 import argparse
 import http.client
@@ -18,7 +15,6 @@ import multiprocessing
 import pathlib
 import queue
 import random
-import re
 import shutil
 import statistics
 import subprocess
@@ -28,7 +24,6 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import serve_streams  # noqa: E402
 from serve import Server, exchange, quantile, request, texts  # noqa: E402
 
 
@@ -163,7 +158,7 @@ def embed(options, scratch):
     import torch
     from transformers import BertConfig, BertModel
     torch.manual_seed(1)
-    folder = folder_of(scratch / "bert", BertModel(BertConfig()), options.tokenizers / "minilm/tokenizer.json")
+    folder = folder_of(scratch / "bert", BertModel(BertConfig()), options.tokenizer)
     peer = OnnxLoop(folder, options.threads)
     with Server(options.program, "--model", f"bert={folder}", "--threads", str(options.threads), "--no-look") as server:
         ours, theirs, times = [], [], []
@@ -179,58 +174,17 @@ def embed(options, scratch):
         print(f"embed, one client: {ours:.2f} ms a text, attend embed {own:.2f}: {ours - own:.2f} ms more", flush=True)
 
 
-def parts_of(server):
-    """Of the server's thread that computes: seconds by part, steps and prompts read so far."""
-    connection = server.connect()
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    parts = {part: float(value) for part, value in re.findall(r'attend_generation_seconds_total{part="(\w+)"} (\S+)', text)}
-    for name in ("rows_size_count", "rows_size_sum", "prompt_batches_total"):
-        found = re.search(rf"^attend_generation_{name} ([0-9.e+-]+)", text, re.MULTILINE)
-        parts[name] = float(found[1]) if found else 0
-    return parts
-
-
-def generate(options, scratch):
-    folder = scratch / "gpt2"
-    subprocess.run([options.bench, "--write", str(folder)], check=True, stdout=subprocess.DEVNULL)
-    shutil.copy(options.tokenizers / "gpt2/tokenizer.json", folder / "tokenizer.json")
-    command = [options.bench, "--model", str(folder), "--device", options.device, "--dtype", "bf16", "--batch", "64", "--prompt", "12",
-               "--tokens", str(options.tokens), "--reps", "3", "--search"]
-    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    batch = 64 * options.tokens / statistics.median(printed["search"])
-    print(f"generate, a batch of 64, {options.tokens} tokens each: {batch:.0f} tokens/s", flush=True)
-    print(f"generate, the clients alone take {serve_streams.ceiling(options):.0f} events/s", flush=True)
-    with Server(options.program, "--model", f"gpt2={folder}", "--device", options.device, "--dtype", "bf16", "--max-rows", "64", "--no-look") as server:
-        options.port, options.model = server.port, "gpt2"
-        for _ in range(options.rounds):
-            before = parts_of(server)
-            seen = serve_streams.streams(options)
-            parts = {name: value - before.get(name, 0) for name, value in parts_of(server).items()}
-            print(f"generate, 64 streams: {seen['rate'] / batch:.2f} of the batch's, {serve_streams.report(seen)}", flush=True)
-            steps = max(parts["rows_size_count"] - parts["prompt_batches_total"], 1)
-            idle = seen["seconds"] - parts["prompts"] - parts["steps"] - parts["texts"]
-            print(f"  {steps:.0f} steps of {parts['rows_size_sum'] / parts['rows_size_count']:.0f} rows, each {1e3 * parts['steps'] / steps:.3f} ms "
-                  f"for the model and {1e3 * parts['texts'] / steps:.3f} for the texts; prompts {parts['prompt_batches_total']:.0f} times, "
-                  f"each {1e3 * parts['prompts'] / max(parts['prompt_batches_total'], 1):.2f} ms; in all {parts['steps']:.2f} + {parts['texts']:.2f} + "
-                  f"{parts['prompts']:.2f} s of {seen['seconds']:.2f}, idle {idle:.2f}", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=["embed", "generate"])
     parser.add_argument("--program", default="build/attend")
-    parser.add_argument("--bench", default="build/bench/gpt2_generation")
-    parser.add_argument("--tokenizers", type=pathlib.Path, required=True)
+    parser.add_argument("--tokenizer", type=pathlib.Path, required=True)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="cuda")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=6)
-    serve_streams.add_options(parser)
     options = parser.parse_args()
     random.seed(1)
     with tempfile.TemporaryDirectory() as scratch:
-        {"embed": embed, "generate": generate}[options.case](options, pathlib.Path(scratch))
+        embed(options, pathlib.Path(scratch))
 
 
 if __name__ == "__main__":

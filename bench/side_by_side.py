@@ -13,6 +13,7 @@ import pathlib
 import statistics
 import struct
 import subprocess
+import traceback
 
 import torch
 
@@ -81,7 +82,9 @@ class Unable(Exception):
 
 
 class Apart:
-    """An object of Python in a process of its own, made there when it is first asked to run."""
+    """An object of Python in a process of its own, made there when it is first asked to run. One that fails, or takes more than
+    `patience` seconds, is Unable: the others go on without it."""
+    patience = 600
 
     def __init__(self, name, make, *arguments):
         self.name, self.make, self.arguments, self.pipe = name, make, arguments, None
@@ -93,19 +96,24 @@ class Apart:
             self.process = context.Process(target=serve, args=(other, self.make, self.arguments), daemon=True)
             self.process.start()
             other.close()
-        self.pipe.send(work)
-        try:
-            result = self.pipe.recv()
-        except EOFError:
-            raise SystemExit(f"{self.name}: its process ended")
+        result = self.answer(work)
         if isinstance(result, Unable):
             self.end()
             raise result
         return result
 
+    def answer(self, work):
+        try:
+            self.pipe.send(work)
+            return self.pipe.recv() if self.pipe.poll(self.patience) else Unable(f"no result after {self.patience} s")
+        except (EOFError, OSError):
+            return Unable("its process ended")
+
     def end(self):
         self.pipe.close()
-        self.process.join()
+        self.process.join(10)
+        if self.process.is_alive():
+            self.process.kill()
         self.pipe = None
 
 
@@ -120,8 +128,9 @@ def serve(pipe, make, arguments):
         try:
             runner = runner or make(*arguments)
             result = runner.run(*work)
-        except RuntimeError as error:  # what torch raises where it has no kernel
-            pipe.send(Unable(str(error).splitlines()[0]))
+        except Exception as error:  # where torch has no kernel, a package is missing, or nothing compiles
+            traceback.print_exc()
+            pipe.send(Unable(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"))
             continue
         lines = pathlib.Path("/proc/self/status").read_text().splitlines()
         result["peak_mb"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
@@ -198,8 +207,13 @@ class Group:
                 print(f"  {runner.name:22} cannot here: {error}", flush=True)
         results = {runner.name: [] for runner in able}
         for _ in range(rounds):
-            for runner in able:
-                results[runner.name].append(runner.run(*work))
+            for runner in list(able):
+                try:
+                    results[runner.name].append(runner.run(*work))
+                except Unable as error:
+                    print(f"  {runner.name:22} failed later: {error}", flush=True)
+                    able.remove(runner)
+                    del results[runner.name]
             self.machine.measure(results[self.runners[0].name][0]["weights_mb"])
         for runner in able:
             if isinstance(runner, Apart):

@@ -14,6 +14,12 @@ if(TARGET bench_ops)
     endif()
   endforeach()
 endif()
+
 if(TARGET bench_layers)  # the library for programs, which the program itself does not need
   target_link_libraries(bench_layers PRIVATE attend_layers)
+endif()
+
+# The load generator speaks HTTP with Boost.Beast, as attend/http does.
+if(TARGET bench_load)
+  target_link_libraries(bench_load PRIVATE attend_boost)
 endif()

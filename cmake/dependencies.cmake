@@ -33,7 +33,7 @@ else()
   target_link_libraries(attend_fmt INTERFACE fmt::fmt)
 endif()
 
-# Boost.Beast is the server of attend look and attend serve (attend/http/http.cpp with its headers in http/, and nothing else, sees it). Without it
+# Boost.Beast is the server of attend look and attend serve (attend/http/http.cpp with its headers in http/, and bench/load.cpp, see it and nothing else). Without it
 # the program is built all the same, and says so when it is asked to serve.
 find_path(attend_boost_dir boost/beast/http.hpp PATHS /usr/include NO_CMAKE_FIND_ROOT_PATH)
 add_library(attend_boost INTERFACE)

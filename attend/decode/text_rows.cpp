@@ -32,10 +32,12 @@ std::size_t TextRows::advance() {
   written_ = 0;
   drop();
   draws_tokens_ = draws_tokens_ && busy_ > 0;
-  if (enough_wait()) {
+  piece_read_ = piece_read_ && busy_ > 0;
+  if (enough_wait() && !piece_read_) {
     held_ = 0;
     enter();
   } else if (busy_ > 0) {
+    piece_read_ = false;
     held_ += waiting_.empty() ? 0 : 1;
     const auto begun = Clock::now();
     const nn::StepModel::Scores scores = model_.step({.tokens = tokens_, .wanted = wanted(all_rows_)});
@@ -88,21 +90,40 @@ SamplingParams TextRows::draw_of(const RowText& text) const {
   return draw;
 }
 
+// Whether the prompt may enter. If it is a long one, one piece is read before the next step.
+bool TextRows::prepared(RowText& text) {
+  const nn::BatchModel::Prepared now = model_.prepared(text.prompt);
+  if (!std::exchange(text.begun, true)) reading_.known += now.known;
+  if (now.ready || std::exchange(piece_read_, true)) return now.ready;
+  const auto begun = Clock::now();
+  model_.read_piece(text.prompt);
+  times_.prompts += seconds_between(begun, Clock::now());
+  ++reading_.pieces;
+  return false;
+}
+
+// Texts whose prompts are not ready let others pass.
 void TextRows::enter() {
   std::vector<nn::BatchModel::Prompt> prompts;
   std::vector<std::size_t> entered;
-  std::size_t together = 0;
-  for (std::size_t row = 0; row < rows_.size() && !waiting_.empty(); ++row) {
-    if (rows_[row]) continue;
-    const std::size_t size = waiting_.front()->prompt.size();
-    if (together > 0 && together + size > options_.tokens_at_once) break;
+  std::size_t together = 0, row = 0;
+  for (auto text = waiting_.begin(); text != waiting_.end();) {
+    while (row < rows_.size() && rows_[row]) ++row;
+    const std::size_t size = (*text)->prompt.size();
+    if (row == rows_.size() || (together > 0 && together + size > options_.tokens_at_once)) break;
+    if (!prepared(**text)) {
+      ++text;
+      continue;
+    }
     together += size;
-    rows_[row] = std::move(waiting_.front());
-    waiting_.pop_front();
+    reading_.tokens += static_cast<std::int64_t>(size);
+    rows_[row] = std::move(*text);
+    text = waiting_.erase(text);
     prompts.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
     entered.push_back(row);
     ++busy_;
   }
+  if (prompts.empty()) return;
   const auto begun = Clock::now();
   const nn::StepModel::Scores scores = model_.enter(prompts, wanted(entered));
   const auto read = Clock::now();

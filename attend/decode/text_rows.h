@@ -38,6 +38,7 @@ struct RowText {
   std::function<bool()> dropped = {};
 
   Writing writing = {};
+  bool begun = false;  // some of its prompt has been read
 };
 
 class TextRows {
@@ -56,6 +57,10 @@ class TextRows {
   struct Times {
     double prompts = 0, steps = 0, texts = 0;
   };
+  // Tokens of prompts that have entered, those of them that an earlier prompt had read, and pieces of long ones.
+  struct Reading {
+    std::int64_t tokens = 0, known = 0, pieces = 0;
+  };
   // Tokens that all texts never write are the model's to suppress, before.
   TextRows(nn::BatchModel& model, const Options& options);
 
@@ -64,12 +69,14 @@ class TextRows {
   std::size_t waiting() const { return waiting_.size(); }
   std::size_t busy() const { return busy_; }
   const Times& times() const { return times_; }
-  // Reads prompts, or writes one more token of every text. How many tokens were written.
+  const Reading& reading() const { return reading_; }
+  // Reads prompts or a piece of one, or writes one more token of every text. How many tokens were written.
   std::size_t advance();
 
  private:
   void drop();
   bool enough_wait() const;
+  bool prepared(RowText& text);
   void enter();
   void write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from);
   // What to ask the model for these rows, and how they draw.
@@ -85,8 +92,10 @@ class TextRows {
   bool draws_tokens_ = false;  // a text that is not greedy is, or was, among them
   std::vector<std::size_t> all_rows_;
   std::size_t busy_ = 0, written_ = 0;
-  std::size_t held_ = 0;  // steps that somebody has waited
+  std::size_t held_ = 0;     // steps that somebody has waited
+  bool piece_read_ = false;  // of a prompt since the last step
   Times times_;
+  Reading reading_;
 };
 
 }  // namespace attend::decode

@@ -306,8 +306,9 @@ std::unique_ptr<nn::TextModel> GPT2LanguageModel::text(Backend& backend, std::in
   return std::make_unique<nn::CausalText>(body_, backend, room);
 }
 
-std::unique_ptr<nn::BatchModel> GPT2LanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t room) const {
-  return std::make_unique<nn::CausalBatch>(body_, backend, rows, room);
+std::unique_ptr<nn::BatchModel> GPT2LanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t room,
+                                                         const nn::PromptPieces& pieces) const {
+  return std::make_unique<nn::CausalBatch>(body_, backend, rows, room, pieces);
 }
 
 std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,

@@ -177,7 +177,8 @@ class GPT2LanguageModel : public LanguageModel {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& prompts, std::int64_t group,
                                        std::int64_t tokens) const override;
   std::unique_ptr<nn::TextModel> text(Backend& backend, std::int64_t room) const override;
-  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const override;
+  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room,
+                                        const nn::PromptPieces& pieces = {}) const override;
   template <class Visitor>
   void visit(Visitor&& v) {
     v(kGPT2Prefix, body_);

@@ -46,7 +46,8 @@ class LanguageModel {
   // One text of up to `room` tokens for speculative decoding; null for a model that cannot take tokens back.
   virtual std::unique_ptr<nn::TextModel> text(Backend& /*backend*/, std::int64_t /*room*/) const { return nullptr; }
   // Rows that texts of up to `room` tokens enter and leave.
-  virtual std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const = 0;
+  virtual std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room,
+                                                const nn::PromptPieces& pieces = {}) const = 0;
 };
 
 }  // namespace attend::models

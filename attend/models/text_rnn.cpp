@@ -100,7 +100,8 @@ std::unique_ptr<nn::StepModel> RnnLanguageModel::start(Pass& pass, const Tensor&
   return std::make_unique<RnnTextDecoder>(body_, pass, prompts, group);
 }
 
-std::unique_ptr<nn::BatchModel> RnnLanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t) const {
+std::unique_ptr<nn::BatchModel> RnnLanguageModel::batch(Backend& backend, std::int64_t rows, std::int64_t,
+                                                        const nn::PromptPieces&) const {
   return std::make_unique<RnnTextBatch>(body_, backend, rows);
 }
 

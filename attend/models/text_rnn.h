@@ -101,7 +101,8 @@ class RnnLanguageModel : public LanguageModel {
   }
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& prompts, std::int64_t group,
                                        std::int64_t tokens) const override;
-  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room) const override;
+  std::unique_ptr<nn::BatchModel> batch(Backend& backend, std::int64_t rows, std::int64_t room,
+                                        const nn::PromptPieces& pieces = {}) const override;
 
  private:
   TextRnn body_;

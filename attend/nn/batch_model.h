@@ -9,6 +9,11 @@
 
 namespace attend::nn {
 
+// How a batch reads long prompts: in pieces of so many tokens, of which `kept` prompts are remembered. 0: at once.
+struct PromptPieces {
+  std::int64_t tokens = 0, kept = 0;
+};
+
 class BatchModel {
  public:
   virtual ~BatchModel() = default;
@@ -20,6 +25,14 @@ class BatchModel {
     std::int64_t row;
     std::span<const std::int32_t> prompt;  // has at least one token
   };
+  // A long prompt may be read piece by piece before it enters, in a place that steps do not touch, so that others get
+  // their tokens meanwhile. The scores of enter() do not depend on it.
+  struct Prepared {
+    bool ready = true;       // enter() has at most a piece to read
+    std::int64_t known = 0;  // tokens that have been read, for this prompt or an earlier one
+  };
+  virtual Prepared prepared(std::span<const std::int32_t> /*prompt*/) { return {}; }
+  virtual void read_piece(std::span<const std::int32_t> /*prompt*/) {}  // the next one
   // Reads prompts into rows, which forget their earlier texts. Returns the scores of the token after each prompt, in
   // this order, as StepModel::step() does.
   virtual StepModel::Scores enter(std::span<const Prompt> prompts, const StepModel::Wanted& wanted) = 0;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -12,7 +14,8 @@
 
 namespace attend::nn {
 
-CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_t rows, std::int64_t room)
+CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_t rows, std::int64_t room,
+                         const PromptPieces& pieces)
     : model_(model),
       sizes_(model.sizes()),
       room_(room),
@@ -22,20 +25,104 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
       lengths_(static_cast<std::size_t>(rows), kEmpty) {
   check(room >= 1 && room <= sizes_.max_length, "decoder: rows of {} tokens, and the model reads 1 to {}", room,
         sizes_.max_length);
-  check(rows <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", rows, room);
-  caches_ = make_caches(backend, sizes_, rows, room);
   rings_ = cache_rings(sizes_);
+  // A piece goes on behind others as the newest tokens of a text do, which a cache that rolls cannot (CausalText).
+  if (pieces.tokens > 0 && pieces.kept > 0 && rings_.empty() && (backend.on_host() || sizes_.packed))
+    kept_ = std::make_unique<PromptCache>(pieces.kept, pieces.tokens);
+  const std::int64_t all = rows + (kept_ ? pieces.kept : 0);
+  check(all <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", all, room);
+  caches_ = make_caches(backend, sizes_, all, room);
+  for (KvCache& cache : caches_) cache.show(rows);
   if (rings_.empty()) single_ = model.single_step(backend, rows);
 }
 
 Tensor CausalBatch::read_each(std::span<const Prompt> prompts) {
   if (sizes_.packed || prompts.size() < 2) return read_prompts(prompts);
   std::vector<Tensor> logits;
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
-    if (i > 0) pass_.backend().synchronize();  // the lists of the prompt before have arrived
-    logits.push_back(read_prompts(prompts.subspan(i, 1)));
-  }
+  for (std::size_t i = 0; i < prompts.size(); ++i) logits.push_back(read_prompts(prompts.subspan(i, 1)));
   return ops::concat(logits, 0);
+}
+
+Tensor CausalBatch::read_all(std::span<const Prompt> prompts) {
+  const auto is_long = [this](const Prompt& prompt) { return kept_ && kept_->kept_of(prompt.prompt.size()) > 0; };
+  std::vector<Prompt> at_once;
+  std::ranges::copy_if(prompts, std::back_inserter(at_once), std::not_fn(is_long));
+  if (at_once.size() == prompts.size()) return read_each(prompts);
+  const Tensor first = at_once.empty() ? Tensor() : read_each(at_once);
+  std::vector<Tensor> logits;
+  std::int64_t next = 0;
+  for (const Prompt& prompt : prompts)
+    logits.push_back(is_long(prompt) ? read_pieces(prompt) : first.slice_first(next++, 1));
+  return logits.size() == 1 ? logits[0] : ops::concat(logits, 0);
+}
+
+void CausalBatch::copy_row(std::int64_t from, std::int64_t to, std::int64_t positions) {
+  for (const KvCache& cache : caches_) cache.copy_row(from, to, positions);
+}
+
+BatchModel::Prepared CausalBatch::prepared(std::span<const std::int32_t> prompt) {
+  const std::int64_t whole = kept_ ? kept_->kept_of(prompt.size()) : 0;
+  if (whole == 0 || whole >= room_) return {};
+  const std::int64_t known = kept_->find(prompt.first(static_cast<std::size_t>(whole))).tokens;
+  return {known == whole, known};
+}
+
+void CausalBatch::read_piece(std::span<const std::int32_t> prompt) {
+  if (prepared(prompt).ready) return;
+  rows_.let_go();
+  pass_.begin({});
+  const auto piece = static_cast<std::size_t>(kept_->piece());
+  const std::span<const std::int32_t> whole = prompt.first(static_cast<std::size_t>(kept_->kept_of(prompt.size())));
+  const PromptCache::Match match = kept_->find(whole);
+  const std::int64_t row = kept_->row_behind(match, whole);
+  if (match.tokens > 0 && row != match.row) copy_row(rows() + match.row, rows() + row, match.tokens);
+  const auto at = static_cast<std::size_t>(match.tokens);
+  read_behind(rows() + row, whole.subspan(at, piece), match.tokens);
+  kept_->hold(row, whole.first(at + piece));
+}
+
+Tensor CausalBatch::read_pieces(const Prompt& prompt) {
+  const auto& [row, tokens] = prompt;
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  check(row >= 0 && row < rows(), "decoder: row {} of {}", row, rows());
+  check(length <= room_, "decoder: a prompt of {} tokens for rows of {}", length, room_);
+  const std::int64_t whole = kept_->kept_of(tokens.size());
+  const PromptCache::Match match = kept_->find(tokens.first(static_cast<std::size_t>(whole)));
+  if (match.tokens > 0) copy_row(rows() + match.row, row, match.tokens);
+  Tensor states;
+  for (std::int64_t at = match.tokens; at < length; at += kept_->piece())
+    states = read_behind(
+        row,
+        tokens.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(std::min(kept_->piece(), length - at))),
+        at);
+  lengths_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(length);
+  return model_.logits(states.slice_first(states.dim(0) - 1, 1));
+}
+
+// The first piece of a text reads itself. The tokens of the others are like rows of a step that share a row of the
+// caches: each reads up to its own position.
+Tensor CausalBatch::read_behind(std::int64_t row, std::span<const std::int32_t> tokens, std::int64_t length) {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  const std::vector<std::int32_t> ids(tokens.begin(), tokens.end()), zeros(tokens.size() + 1);
+  std::vector<std::int32_t> positions, lengths, slots, counted = {0};
+  for (std::int64_t i = 0; i < count; ++i) {
+    positions.push_back(static_cast<std::int32_t>(length + i));
+    lengths.push_back(positions.back() + 1);
+    slots.push_back(static_cast<std::int32_t>(row * capacity() + length + i));
+    counted.push_back(static_cast<std::int32_t>(i + 1));
+  }
+  const std::vector<std::int32_t>* lists[] = {&ids, &positions, &slots, &lengths, &counted, &zeros};
+  const std::vector<Tensor> sent = send(lists);
+  if (length == 0)
+    return model_.states({.ids = sent[0].reshape({1, count})}, {.caches = caches_, .places = {.slots = sent[2]}})
+        .flat_rows();
+  CachePlaces places{.lengths = sent[3], .slots = sent[2]};
+  if (!pass_.backend().on_host()) places.query_offsets = sent[4], places.key_offsets = sent[5];
+  for (KvCache& cache : caches_) cache.show(1, row);
+  const Tensor states = model_.states({.ids = sent[0].reshape({count, 1}), .positions = sent[1].reshape({count, 1})},
+                                      {.caches = caches_, .places = std::move(places)});
+  for (KvCache& cache : caches_) cache.show(shown_ > 0 ? static_cast<std::int64_t>(shown_) : rows());
+  return states.flat_rows();
 }
 
 // Reads prompts packed, [tokens], without padding, and returns logits [prompts, V].
@@ -78,6 +165,7 @@ Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
 std::vector<Tensor> CausalBatch::send(std::span<const std::vector<std::int32_t>* const> lists) {
   constexpr std::size_t kAligned = 64;
   std::vector<std::size_t> begins;
+  if (std::exchange(sending_, true)) pass_.backend().synchronize();  // the lists before have arrived
   sent_.clear();
   for (const auto* list : lists) {
     begins.push_back(sent_.size());
@@ -103,7 +191,9 @@ StepModel::Scores CausalBatch::enter(std::span<const Prompt> prompts, const Step
   pass_.begin({});
   for (const Prompt& prompt : prompts)
     if (std::ranges::find(entered_, prompt.row) == entered_.end()) entered_.push_back(prompt.row);
-  return rows_.scores(read_each(prompts), wanted);
+  const StepModel::Scores scores = rows_.scores(read_all(prompts), wanted);
+  sending_ = false;  // scores are there, and so was all before them
+  return scores;
 }
 
 // On a GPU a step costs about the same for any number of rows and is captured once, so all rows are computed.

@@ -95,6 +95,15 @@ bool KvCache::reserve(std::int64_t positions) {
   return true;
 }
 
+void KvCache::copy_row(std::int64_t from, std::int64_t to, std::int64_t positions) const {
+  check(!ring_.rolls() && positions <= capacity() && std::max(from, to) < memory_.dim(0),
+        "kv_cache: {} positions of row {} copied to row {} of {} x {}", positions, from, to, memory_.dim(0),
+        capacity());
+  const std::int64_t parts = memory_.dim(1), piece = memory_.dim(3), part = capacity() * piece;
+  const auto row = [&](std::int64_t number) { return Walk{memory_, number * parts * part, {part, 1}}; };
+  memory_.backend().strided_copy(row(from), row(to), {parts, positions * piece}, false);
+}
+
 bool KvCache::reorder(const RowMoves& moves) {
   const auto rows = static_cast<std::int64_t>(moves.from.size());
   check(rows <= rows_, "kv_cache: {} rows from {}", rows, rows_);

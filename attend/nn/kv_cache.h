@@ -101,8 +101,10 @@ class KvCache {
   std::int64_t length() const { return length_; }
   std::int64_t capacity() const { return memory_.dim(2); }
   bool by_heads() const { return memory_.dim(1) > 1; }
-  // Limits keys() and values() to the first `rows` rows. The others keep their contents.
-  void show(std::int64_t rows) { rows_ = rows; }
+  // Limits keys() and values() to `rows` rows from `first` on. The others keep their contents.
+  void show(std::int64_t rows, std::int64_t first = 0) { rows_ = rows, first_row_ = first; }
+  // The first positions of row `to` become those of row `from`. A cache that rolls cannot do this.
+  void copy_row(std::int64_t from, std::int64_t to, std::int64_t positions) const;
   // Views [rows, capacity, C], or the whole cache by heads in both. Attention needs length() as key_lengths; a cache
   // that rolls holds at most its capacity.
   Tensor keys() const { return window(0); }
@@ -112,11 +114,11 @@ class KvCache {
   Tensor new_memory(Backend& backend, std::int64_t parts, std::int64_t positions) const;
   void move_in_place(const RowMoves& moves);
   Tensor window(std::int64_t column) const {
-    const Tensor shown = memory_.slice_first(0, rows_);
+    const Tensor shown = memory_.slice_first(first_row_, rows_);
     return by_heads() ? shown : shown.reshape({rows_, capacity(), 2 * form_.width}).columns(column, form_.width);
   }
 
-  std::int64_t rows_, length_ = 0;
+  std::int64_t rows_, first_row_ = 0, length_ = 0;
   CacheForm form_;
   CacheRing ring_;
   std::size_t ring_number_;

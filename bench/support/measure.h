@@ -1,10 +1,12 @@
 // What bench programs read off the machine besides a kernel's work: time, and their largest memory.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace attend {
 
@@ -12,6 +14,11 @@ using BenchClock = std::chrono::steady_clock;
 
 inline double seconds_since(BenchClock::time_point start) {
   return std::chrono::duration<double>(BenchClock::now() - start).count();
+}
+
+inline double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 // The largest resident memory of this process in megabytes. Not getrusage's: a child's is never below what its parent

@@ -22,11 +22,13 @@ namespace attend::serve {
 class House {
  public:
   explicit House(ServerOptions options = {},
-                 std::vector<std::string> names = {"en-fr", "bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
+                 std::vector<std::string> names = {"en-fr", "bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"},
+                 std::int64_t kept_prompts = ServedOptions().kept_prompts)
       : models(engine, metrics,
                {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 2})); },
                 .max_batch_tokens = 256,
-                .max_rows = 4}) {
+                .max_rows = 4,
+                .kept_prompts = kept_prompts}) {
     for (const std::string& name : names) models.open(name, "models/" + name);
     options.http.patience = std::chrono::milliseconds(1000);
     options.http.max_body = 2 << 20, options.http.max_image = 20 << 20;

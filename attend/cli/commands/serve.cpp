@@ -221,6 +221,11 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
       .group("Performance")
       .between(1, 1 << 24);
   flags.add("--max-rows", options.max_rows, "Texts to generate in one batch.").group("Performance").between(1, 4096);
+  flags
+      .add("--kept-prompts", options.kept_prompts,
+           "Long prompts to remember for requests that begin alike; 0 also reads prompts in one piece.")
+      .group("Performance")
+      .between(0, 1024);
   flags.add("--batch-wait-us", options.batch_wait_us, "Microseconds that an idle server waits to fill a batch.")
       .group("Performance")
       .between(0, 1e6);
@@ -275,6 +280,7 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
        .format = format,
        .max_batch_tokens = options.max_batch_tokens,
        .max_rows = options.max_rows,
+       .kept_prompts = options.kept_prompts,
        .pooling =
            options.pooling.empty() ? std::optional<tasks::Pooling>() : tasks::pooling_named(options.pooling, "serve")});
   const auto begun = std::chrono::steady_clock::now();

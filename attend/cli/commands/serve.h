@@ -21,7 +21,8 @@ struct ServeOptions {
   std::string unix_path;
   std::string api_key_file;
   std::string cors_origin;
-  std::int64_t max_connections = 1024, max_concurrent = 512, max_batch_tokens = 4096, max_rows = 16, batch_wait_us = 0;
+  std::int64_t max_connections = 1024, max_concurrent = 512, max_batch_tokens = 4096, max_rows = 16, kept_prompts = 4,
+               batch_wait_us = 0;
   std::int64_t max_client_batch_size = 2048, max_pixels = limits::kMostPixels;
   std::string max_body = "2MB", max_image = "20MB", max_memory;
   double request_timeout = 30, idle_timeout = 75, drain_timeout = 30;  // seconds

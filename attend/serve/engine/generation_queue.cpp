@@ -62,17 +62,19 @@ GenerationQueue::~GenerationQueue() {
 void GenerationQueue::make_batch() {
   rows_.reset();
   const std::int64_t room = generator_->model().facts().max_length;
-  batch_ = generator_->model().batch(generator_->backend(), options_.rows, room);
+  const bool on_host = generator_->backend().on_host();
+  batch_ = generator_->model().batch(generator_->backend(), options_.rows, room,
+                                     {on_host ? options_.piece : options_.device_piece, options_.kept_prompts});
   batch_->suppress(suppressed_);
   decode::TextRows::Options options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)};
-  if (!generator_->backend().on_host()) {
+  if (!on_host) {
     warm_up();
     options = {.together = static_cast<std::size_t>(options_.together),
                .tokens_at_once = static_cast<std::size_t>(options_.device_tokens_at_once),
                .patience = static_cast<std::size_t>(options_.patience)};
   }
   rows_ = std::make_unique<decode::TextRows>(*batch_, options);
-  counted_ = {};
+  counted_ = {}, counted_reading_ = {};
 }
 
 // On a GPU the first steps of all load kernels, look for the fastest products, and are captured. Steps are always the
@@ -344,6 +346,15 @@ void GenerationQueue::count_step(std::size_t written) {
   metrics_.count(kSeconds, "part=\"texts\"", now.texts - counted_.texts);
   if (now.prompts > counted_.prompts) metrics_.count("attend_generation_prompt_batches_total");
   counted_ = now;
+  const decode::TextRows::Reading read = rows_->reading();
+  const auto count = [&](std::string_view name, std::int64_t decode::TextRows::Reading::*tokens) {
+    if (const std::int64_t more = read.*tokens - counted_reading_.*tokens; more > 0)
+      metrics_.count(name, {}, static_cast<double>(more));
+  };
+  count("attend_prompt_tokens_total", &decode::TextRows::Reading::tokens);
+  count("attend_prompt_cached_tokens_total", &decode::TextRows::Reading::known);
+  count("attend_prompt_pieces_total", &decode::TextRows::Reading::pieces);
+  counted_reading_ = read;
 }
 
 // A step that fails leaves rows of which nobody knows what they have: all are told, and the rest begins anew.

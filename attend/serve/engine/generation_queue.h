@@ -73,6 +73,9 @@ class GenerationQueue : public Hosted {
     // On a GPU, where reading one prompt costs what reading many does, and about what a step of all rows does: so many
     // are read together, unless one has waited so many steps; and more tokens at once.
     std::int64_t together = 4, patience = 4, device_tokens_at_once = 2048;
+    // Longer prompts are read in pieces of so many tokens, a piece between two steps of others; and so many of them are
+    // kept for prompts that begin in the same way. None: prompts are read at once.
+    std::int64_t piece = 64, device_piece = 256, kept_prompts = 4;
   };
 
   GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
@@ -117,6 +120,7 @@ class GenerationQueue : public Hosted {
   std::unique_ptr<nn::BatchModel> batch_;
   std::unique_ptr<decode::TextRows> rows_;
   decode::TextRows::Times counted_;  // of rows_, and already in the metrics
+  decode::TextRows::Reading counted_reading_;
   std::vector<std::weak_ptr<Job>> running_;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> arrived_;

@@ -158,9 +158,10 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
       auto loaded = std::make_shared<const tasks::Generator>(folder_, *backend_, options_.format);
       tokenizer_ = &loaded->tokenizer();
       const std::int64_t rows = rows_for(*backend_, loaded->model().facts(), options_.max_rows);
+      const std::int64_t kept = std::min(options_.kept_prompts, rows_for(*backend_, loaded->model().facts(), rows));
       generation = std::make_shared<GenerationQueue>(
           engine, metrics, std::shared_ptr<const tasks::Generator>(loaded.get(), [backend, loaded](auto*) {}),
-          GenerationQueue::Options{.rows = rows});
+          GenerationQueue::Options{.rows = rows, .kept_prompts = kept});
       host(generation, engine);
       break;
     }

@@ -37,6 +37,7 @@ struct ServedOptions {
   nn::ModelFormat format = {};
   std::int64_t max_batch_tokens = 4096;
   std::int64_t max_rows = 16;                  // texts that are generated at once
+  std::int64_t kept_prompts = 4;               // whose keys and values are kept for prompts that begin alike
   std::optional<tasks::Pooling> pooling = {};  // of embeddings; else as each folder says
 };
 
