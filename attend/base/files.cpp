@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +34,7 @@ constexpr std::size_t kTemporaryDigits = 16;
 // Process ids come again in containers, so it is drawn by lot.
 fs::path temporary_name(const fs::path& path) {
   std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail_with(errno, "draw a name for", path);
+  if (::getentropy(&number, sizeof number) != 0) fail_with(errno, "draw a name for", path);
   return fs::path(path.string() + fmt::format(".{:016x}{}", number, kTemporaryEnd));
 }
 

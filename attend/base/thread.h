@@ -10,6 +10,13 @@
 
 namespace attend {
 
+// A page in a browser has one thread.
+#ifdef __EMSCRIPTEN__
+inline constexpr bool kHasThreads = false;
+#else
+inline constexpr bool kHasThreads = true;
+#endif
+
 template <class Work>
 std::thread start_thread(std::string_view what, Work&& work) {
   try {

@@ -6,7 +6,7 @@
 //       [&]() -> Prefetch<HostPairBatch, Position>::Entry { return {batches.next(), batches.position()}; });
 //   auto [batch, after] = prefetch.next();
 //
-// What `make` uses belongs to the thread as long as the Prefetch lives.
+// What `make` uses belongs to the thread as long as the Prefetch lives. Where there are no threads, next() makes them.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Prefetch {
   explicit Prefetch(std::function<Entry()> make, std::size_t depth = 8)
       : make_(std::move(make)),
         depth_(std::max<std::size_t>(depth, 1)),
-        thread_(start_thread("prefetch", [this] { work(); })) {}
+        thread_(kHasThreads ? start_thread("prefetch", [this] { work(); }) : std::thread()) {}
 
   // Waits for no more than the item that is being made.
   ~Prefetch() {
@@ -43,13 +43,14 @@ class Prefetch {
       stop_ = true;
     }
     room_.notify_one();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
   // In the order they were made. After the last one before make threw, that exception, every time. One consumer.
   Entry next() {
+    if (!kHasThreads) return make_();
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return !queue_.empty() || error_; });
     if (queue_.empty()) std::rethrow_exception(error_);

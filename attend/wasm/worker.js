@@ -71,8 +71,33 @@ const starting = (async () => {
   for (const [model, { texts }] of Object.entries(models))
     for (const [name, text] of Object.entries(texts)) attend.put(`/models/${model}/${name}`, encoder.encode(text));
   await findOwn(attend, models);
+  prepareTraining(attend);
   return { attend, models };
 })();
+
+// A training of the page: another worker (trainer.js) sends what its run's files gain, and in the end the model, which the
+// browser keeps as one of the visitor's own.
+let trainer = null;
+function prepareTraining(attend) {
+  attend.endTraining = () => { trainer?.terminate(), trainer = null; };
+  attend.startTraining = (task, folder, name) => {
+    const mine = trainer = new Worker(new URL(`trainer.js?task=${task}`, here));
+    const ended = error => { if (trainer === mine) attend.endTraining(), attend.trained(error); };
+    mine.onerror = event => ended(event.message || "the worker ended");
+    mine.onmessage = async ({ data: { gained, model, error } }) => {
+      if (trainer !== mine) return;
+      for (const [name, bytes] of gained || []) attend.append(`${folder}/run/${name}`, bytes);
+      if (error) return ended(error);
+      if (!model) return;
+      await keepOwn(name, model).catch(() => {});  // without a place to keep it there are still the curves
+      ended("");
+    };
+  };
+}
+async function keepOwn(name, files) {
+  const cache = await caches.open("attend-own");
+  for (const [file, bytes] of files) await cache.put(new URL(`own/${encodeURIComponent(name)}/${file}`, here).href, new Response(bytes));
+}
 
 const fetched = new Map();
 function fetchModel(attend, models, model) {

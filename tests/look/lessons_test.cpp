@@ -141,8 +141,8 @@ class Dates : public ModelRegistry::Opened {
 TEST(ModelRegistries, OpenAModelWhenItIsLookedAt) {
   Dates first;
   int opened = 0;
-  ModelRegistry shelf(first.api(), "mine", {{"dates", "dates to ISO"}, {"broken", ""}}, [&](const std::string& name) {
-    check(name == "dates", "it is broken");
+  ModelRegistry shelf(first.api(), "mine", {{"dates", "dates to ISO"}, {"broken", ""}}, [&](const ModelEntry& model) {
+    check(model.name == "dates", "it is broken");
     ++opened;
     return std::make_unique<Dates>();
   });

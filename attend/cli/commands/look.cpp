@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -24,6 +25,7 @@
 #include "attend/look/api/model_registry.h"
 #include "attend/look/api/run_reader.h"
 #include "attend/look/api/shown_model.h"
+#include "attend/look/api/training_thread.h"
 #include "attend/look/inspect/inspect.h"
 #include "attend/look/inspect/open.h"
 #include "attend/look/inspect/text_page.h"
@@ -197,12 +199,15 @@ void run_look(const LookOptions& options, const Streams& streams) {
     return outputs.commit();
   }
 
-  // Beside a run its own model is enough.
+  // Beside a run its own model is enough. Only this machine's own visitors may start trainings.
+  std::optional<look::TrainingThread> training;
+  if (runs.empty() && is_local(options)) training.emplace();
   look::ModelRegistry shelf(
-      api, folder.filename().string(),
-      runs.empty() ? look::shipped_entries() : std::vector<look::ModelRegistry::Entry>{}, [&](const std::string& name) {
-        return std::make_unique<look::ChosenModel>(name, *backend, options.device.type(), is_local(options));
-      });
+      api, folder.filename().string(), runs.empty() ? look::shipped_entries() : std::vector<look::ModelEntry>{},
+      [&](const look::ModelEntry& model) {
+        return std::make_unique<look::ChosenModel>(model, *backend, options.device.type(), is_local(options));
+      },
+      training ? &*training : nullptr);
   InterruptGuard interrupt;
   http::Server server({.host = options.host, .port = options.port, .max_image = look::ImageStore::kMostBytes},
                       [&](const http::Request& request) { return shelf.handle(request); });

@@ -28,8 +28,13 @@ std::string title_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-ModelRegistry::ModelRegistry(Api& first, std::string first_name, std::vector<Entry> entries, Open open)
-    : first_(first), first_name_(std::move(first_name)), entries_(std::move(entries)), open_(std::move(open)) {
+ModelRegistry::ModelRegistry(Api& first, std::string first_name, std::vector<ModelEntry> entries, Open open,
+                             LiveTraining* training)
+    : first_(first),
+      first_name_(std::move(first_name)),
+      bundled_(std::move(entries)),
+      open_(std::move(open)),
+      training_(training) {
   routes_.add({.method = "GET", .path = std::string(kApiPrefix) + "models"},
               [this](const http::Request&, const http::PathValues&) { return list(); });
   // Whatever a model's page asks, under its name.
@@ -45,12 +50,39 @@ ModelRegistry::ModelRegistry(Api& first, std::string first_name, std::vector<Ent
   routes_.add({.method = "", .path = "/models/{name}"}, [](const http::Request&, const http::PathValues&) {
     return http::refused(404, "there is no such page");
   });
+  if (training_) add_training();
+}
+
+void ModelRegistry::add_training() {
+  const auto question = [&](const char* name, Json (LiveTraining::*answer)(const Json&)) {
+    routes_.add({.method = "POST", .path = std::string(kApiPrefix) + name},
+                [this, answer](const http::Request& request, const http::PathValues&) -> http::Response {
+                  if (!std::string_view(request.content_type).starts_with("application/json"))
+                    return http::refused(415, "the body must be application/json");
+                  try {
+                    return {.body = dumped((training_->*answer)(parse_json(request.body, "request")))};
+                  } catch (const Error& error) {
+                    return http::refused(400, error.what());
+                  }
+                });
+  };
+  question("train", &LiveTraining::start);
+  question("training", &LiveTraining::lines);
+}
+
+std::vector<ModelEntry> ModelRegistry::entries() const {
+  std::vector<ModelEntry> all = bundled_;
+  if (training_)
+    for (ModelEntry& trained : training_->trained()) all.push_back(std::move(trained));
+  return all;
 }
 
 http::Response ModelRegistry::list() const {
   Json models = Json::array();
-  for (const Entry& entry : entries_) models.push_back({{"name", entry.name}, {"about", entry.about}});
-  return {.body = dumped({{"first", first_name_}, {"models", std::move(models)}})};
+  for (const ModelEntry& entry : entries()) models.push_back({{"name", entry.name}, {"about", entry.about}});
+  Json list = {{"first", first_name_}, {"models", std::move(models)}};
+  if (training_) list["trainings"] = LiveTraining::tasks();
+  return {.body = dumped(list)};
 }
 
 http::Response ModelRegistry::handle(const http::Request& request) {
@@ -63,19 +95,20 @@ http::Response ModelRegistry::handle(const http::Request& request) {
 }
 
 http::Response ModelRegistry::handle_other(const http::Request& request, const std::string& name) {
-  if (std::ranges::find(entries_, name, &Entry::name) == entries_.end())
-    return http::refused(404, "there is no model of that name here");
+  const std::vector<ModelEntry> all = entries();
+  const auto entry = std::ranges::find(all, name, &ModelEntry::name);
+  if (entry == all.end()) return http::refused(404, "there is no model of that name here");
   try {
     std::unique_ptr<Opened>& opened = opened_[name];
-    if (!opened) opened = open_(name);
+    if (!opened) opened = open_(*entry);
     return opened->api().handle(request);
   } catch (const Error& error) {
     return http::refused(400, error.what());
   }
 }
 
-std::vector<ModelRegistry::Entry> shipped_entries() {
-  std::vector<ModelRegistry::Entry> entries;
+std::vector<ModelEntry> shipped_entries() {
+  std::vector<ModelEntry> entries;
   for (const std::string& name : tasks::shipped_models())
     entries.push_back({name, title_of(tasks::find_model(name) / "README.md")});
   return entries;

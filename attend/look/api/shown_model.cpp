@@ -65,8 +65,8 @@ view::Figure ShownModel::figure(const image::Image& image, const std::string& na
                             name);
 }
 
-ChosenModel::ChosenModel(const std::string& name, Backend& backend, DType dtype, bool only_local_names)
-    : shown_(tasks::find_model(name), {}, backend, dtype),
-      api_(shown_.parts(), {.name = name, .only_local_names = only_local_names}) {}
+ChosenModel::ChosenModel(const ModelEntry& model, Backend& backend, DType dtype, bool only_local_names)
+    : shown_(model.folder.empty() ? tasks::find_model(model.name) : model.folder, {}, backend, dtype),
+      api_(shown_.parts(), {.name = model.name, .only_local_names = only_local_names}) {}
 
 }  // namespace attend::look

@@ -38,10 +38,10 @@ class ShownModel {
   std::unique_ptr<DrawingApi> drawings_;
 };
 
-// A model that comes with attend, opened because somebody chose it on the page.
+// A model opened because somebody chose it on the page.
 class ChosenModel : public ModelRegistry::Opened {
  public:
-  ChosenModel(const std::string& name, Backend& backend, DType dtype, bool only_local_names);
+  ChosenModel(const ModelEntry& model, Backend& backend, DType dtype, bool only_local_names);
   Api& api() override { return api_; }
 
  private:

@@ -18,6 +18,7 @@ import { answeredText, generateView, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { numbersView } from "look/numbers";
 import { runView } from "look/run";
+import { canTrain, trainView } from "look/train";
 import { imageView } from "look/image_view";
 import { rolloutView } from "look/image_rollout";
 import { windowsView } from "look/image_windows";
@@ -57,6 +58,7 @@ const views = { ...(drawings || images ? drawings || looks : {
   ...(alone ? {} : { ablate: ["Ablate", ablateView] }),
   ...(alone || exported ? {} : { numbers: ["Numbers", numbersView] }),
   ...(comparable() ? { compare: ["RNN or attention", compareView] } : {}),
+  ...(canTrain() ? { train: ["Train", trainView] } : {}),
 }), ...(canCourse() ? { course: ["Course", courseView] } : {}) };
 const $ = id => document.getElementById(id);
 
@@ -87,7 +89,7 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  const apart = ["run", "numbers", "course"].includes(open);  // of other inputs than the one above the views
+  const apart = ["run", "train", "numbers", "course"].includes(open);  // of other inputs than the one above the views
   $("form").hidden = images || drawings || apart;
   $("images").hidden = !images || apart;
   $("sentences").hidden = images || drawings || apart || exported !== null || sentences.length < 2;

@@ -1,5 +1,6 @@
 // Training: the curves of a run, what it makes of fixed inputs, and their attention from noise to alignment, with a
-// slider over the steps. While the run goes on, new lines are asked for every second.
+// slider over the steps. While the run goes on, new lines are asked for every second. The run is the one that the page is
+// about, or one that was started on it (train.js).
 import { ask, labels, matrix, model, remember, state, titleOf } from "look/state";
 import { choice, figure, h, paint, saves, short, thumbnailsFigure } from "look/draw";
 import { matrixFigure } from "look/figures";
@@ -13,11 +14,12 @@ const run = { log: [], look: [], steps: 0, minutes: 0, smoothing: 0, ended: fals
 const others = [];  // runs it is compared with: { name, log, steps }
 const colours = ["var(--accent)", "var(--second)", "#2f9e44", "#9c36b5", "#e8590c", "#1098ad"];
 
-async function update() {
-  let news = await ask("run", { log: run.log.length, look: run.look.length, others: others.map(other => other.log.length) });
+const ofPage = from => ask("run", from);
+export async function readRun(lines) {
+  let news = await lines({ log: run.log.length, look: run.look.length, others: others.map(other => other.log.length) });
   if (news.logs < run.log.length || news.looks < run.look.length) {  // the run went back
     run.log = [], run.look = [];
-    news = await ask("run", { log: 0, look: 0 });
+    news = await lines({ log: 0, look: 0 });
   }
   run.log.push(...news.log), run.look.push(...news.look);
   const over = Boolean(news.ended) !== run.ended;
@@ -42,12 +44,13 @@ function unpack(layer) {
 }
 
 const whole = side => side.text ?? side.pieces.join("").replace(/ <\/s>$/, "").trim();
-const reached = () => Math.max(0, ...run.log.map(line => line.step), ...run.look.map(line => line.step));
+export const elapsed = () => Math.max(0, ...run.log.map(line => line.seconds || 0));
+export const reachedStep = () => Math.max(0, ...run.log.map(line => line.step), ...run.look.map(line => line.step));
 const image = () => run.look[state.at < 0 ? run.look.length - 1 : Math.min(state.at, run.look.length - 1)];
 const points = key => run.log.filter(line => Number.isFinite(line[key])).map(line => [line.step, line[key]]);
 
 function charts() {
-  const end = Math.max(run.steps, reached(), 1), mark = image() && state.at >= 0 ? image().step : -1;
+  const end = Math.max(run.steps, reachedStep(), 1), mark = image() && state.at >= 0 ? image().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
   const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "images" && valid(key).some(([, value]) => value !== -1));  // how many were judged is no score, and COCO's -1 is none
   const list = [
@@ -81,9 +84,9 @@ function comparison() {
 }
 
 function status() {
-  const newest = run.log[run.log.length - 1], step = reached();
+  const newest = run.log[run.log.length - 1], step = reachedStep();
   if (!newest) return "The run has just begun.";
-  const seconds = Math.max(0, ...run.log.map(line => line.seconds || 0)), time = s => s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
+  const seconds = elapsed(), time = s => s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
   const again = `attend look --run ${model.name}`;
   const end = run.gone ? ` The run has ended and its server has stopped. This page keeps what it has; \`${again}\` in the folder of the runs shows it again.`
     : run.ended ? ` The run has ended. This page stays; \`${again}\` shows it later.` : "";
@@ -187,11 +190,21 @@ function images() {
 const readable = ["translation", "language-model", "classification", "tagging"];  // others have more than words in them
 let live = 0;
 export async function runView() {
-  await update();
+  await readRun(ofPage);
   // What the other views begin with: a text of the kind the model knows.
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
+  return runBody({ lines: ofPage, about: status });
+}
+
+export function forgetRun() {
+  Object.assign(run, { log: [], look: [], steps: 0, ended: false, gone: false });
+}
+
+// Curves and attention, kept up to date by lines(): what the run has written since. about() is a sentence on how it stands;
+// null: that is told elsewhere.
+export function runBody({ lines, about }) {
   clearInterval(live);
-  const head = h("p", { class: "note", id: "status" }, status()), curves = h("div"), machine = h("div"), below = h("div");
+  const head = h("p", { class: "note", id: "status" }, about?.() || ""), curves = h("div"), machine = h("div"), below = h("div");
   // What is learned stands first, then attention; learning rate and throughput come last.
   const redraw = () => {
     const { quality, machine: rest } = others.length ? { quality: comparison(), machine: h("div") } : charts();
@@ -200,12 +213,12 @@ export async function runView() {
   redraw();
   let snapshots = run.look.length ? images() : null;
   const seen = !run.look.length || run.look[0].examples.some(example => example.attention?.length || example.seen);
-  const empty = () => h("p", { class: "note" }, "This run has no images of its attention. `attend train … --look` takes them.");
+  const empty = () => h("p", { class: "note" }, !about ? "…" : "This run has no images of its attention. `attend train … --look` takes them.");
   below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
     if (!head.isConnected) return clearInterval(live);
-    const news = await update().catch(() => { run.gone = true; return null; });
-    if (head.textContent !== status()) head.textContent = status();
+    const news = await readRun(lines).catch(() => { run.gone = true; return null; });
+    if (about && head.textContent !== about()) head.textContent = about();
     if (!news) return;
     redraw();
     if (!snapshots && run.look.length) below.replaceChildren((snapshots = images()).box);

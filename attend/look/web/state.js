@@ -8,8 +8,9 @@ export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
 // Which of the models here: the one the program was started with, or another of its shelf (#model=NAME).
 let base = "";
-// The page may lie in a folder of a server. other: the name of another model of the shelf.
-export const addressOf = (path, other = null) => "." + (other === null ? base : `/models/${other}`) + path;
+// The page may lie in a folder of a server. other: the name of another model of the shelf; empty: all
+// of them.
+export const addressOf = (path, other = null) => "." + (other === null ? base : other && `/models/${other}`) + path;
 export const apiAddress = (question, other = null) => addressOf("/api/" + question, other);
 export async function ask(question, body, other = null) {
   const response = await request(apiAddress(question, other), body && {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -83,7 +84,8 @@ class Run {
       else if (done % options_.save_every == 0)
         save();
       if (snapshots_ && (snapshots_->wants(done, elapsed()) || last)) take_snapshot();
-      const int signal = distributed_.distributed() ? done_.signal : interrupt.signal();
+      const bool stopped = options_.stopped && options_.stopped();
+      const int signal = distributed_.distributed() ? done_.signal : stopped ? SIGINT : interrupt.signal();
       if (signal != 0 && !last && !result_.stopped_early) {
         save();
         result_.interrupted = signal;

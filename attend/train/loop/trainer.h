@@ -118,6 +118,8 @@ struct TrainerOptions {
   Recompute recompute = Recompute::none;
   double flops_per_item = 0;   // counted, of a forward and a backward pass, for the log; 0: nobody has counted
   Painter* painter = nullptr;  // records the task's examples on the way, for at most a fiftieth of the time
+  // Asked after every step of a run of one process: true ends it as Ctrl-C does.
+  std::function<bool()> stopped = {};
   std::ostream* messages = nullptr;
   Terminal terminal = {};
   world::World* world = &world::alone();  // the processes that learn together, each from batches of its own

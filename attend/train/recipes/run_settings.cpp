@@ -129,6 +129,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFol
           .average = settings.average,
           .recompute = recompute_named(settings.recompute),
           .painter = options.painter,
+          .stopped = options.stopped,
           .messages = &options.messages,
           .terminal = options.terminal,
           .world = options.world,

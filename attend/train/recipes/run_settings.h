@@ -102,11 +102,12 @@ Recompute recompute_named(std::string_view name);  // "none", "feed-forward" or 
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend);
 
 struct TrainOptions {
-  bool resume = false;                // go on with the run in the folder
-  bool overwrite = false;             // start anew although there is one
-  bool allow_changes = false;         // resume although settings or texts are others
-  bool examples = false;              // keep the best and the worst validation examples (TrainingOutcome)
-  train::Painter* painter = nullptr;  // records what the model makes of fixed inputs on the way
+  bool resume = false;                 // go on with the run in the folder
+  bool overwrite = false;              // start anew although there is one
+  bool allow_changes = false;          // resume although settings or texts are others
+  bool examples = false;               // keep the best and the worst validation examples (TrainingOutcome)
+  train::Painter* painter = nullptr;   // records what the model makes of fixed inputs on the way
+  std::function<bool()> stopped = {};  // as in TrainerOptions
   std::ostream& messages;
   Terminal terminal = {};
   std::size_t memory = 0;                 // bytes of the device; 0: unknown
