@@ -82,7 +82,8 @@ void run(const Options& options) {
     std::unique_ptr<decode::DraftModel> drafting;
     if (draft) drafting = std::make_unique<decode::DraftModel>(*small, how);
     decode::Drafter& drafter = draft ? static_cast<decode::Drafter&>(*drafting) : lookup;
-    found = decode::speculate(*text, drafter, how);
+    const Stopwatch pace = options.stopwatch();
+    found = decode::speculate(*text, drafter, how, {.clock = [&pace] { return pace.seconds(); }});
     ahead.push_back(stopwatch.seconds());
     check(!backend->on_host() || found.hypothesis.tokens == expected.tokens, "the texts differ");
   }

@@ -1,7 +1,6 @@
 #include "attend/decode/draft_model.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace attend::decode {
 
@@ -21,25 +20,18 @@ Guess DraftModel::guess(std::span<const std::int32_t> text, std::size_t most) {
 }
 
 std::int32_t DraftModel::next(std::span<const std::int32_t> text) {
-  constexpr std::size_t kMost = 16;  // tokens of a step
   // Tokens that the large model rejected are taken back. The newest is read again at least, for its scores.
   const auto same = std::ranges::mismatch(read_, text.first(text.size() - 1)).in1 - read_.begin();
   read_.resize(static_cast<std::size_t>(same));
   if (same > 0) model_.keep(same);
   const Sampler::Text known{options_.prompt, text.subspan(options_.prompt.size())};
   const SamplingParams draw = draw_at(options_, known.written.size());
-  Sampler::Drawn drawn{};
-  while (read_.size() < text.size()) {
-    // Few different numbers of tokens, because each is planned on its own.
-    const std::size_t left = text.size() - read_.size(),
-                      count = read_.empty() ? left : std::min(std::bit_floor(left), kMost);
-    const std::vector<SamplingParams> draws(read_.empty() ? 1 : count, draw);
-    const std::span<const std::int32_t> tokens = text.subspan(read_.size(), count);
-    const nn::StepModel::Scores scores = model_.read(tokens, sampler_.wanted(draws));
-    read_.insert(read_.end(), tokens.begin(), tokens.end());
-    if (read_.size() == text.size()) drawn = sampler_(scores, draws.size() - 1, known, draw);
-  }
-  return drawn.token;
+  // Only the newest token needs scores, and a step of one token is planned already.
+  if (const std::span<const std::int32_t> missing = text.subspan(read_.size()); missing.size() > 1)
+    model_.skip(missing.first(missing.size() - 1));
+  read_.assign(text.begin(), text.end());
+  const nn::StepModel::Scores scores = model_.read(text.last(1), sampler_.wanted({&draw, 1}));
+  return sampler_(scores, 0, known, draw).token;
 }
 
 }  // namespace attend::decode

@@ -39,7 +39,9 @@ void SpeculationPace::step_took(std::size_t tokens, double seconds) {
 }
 
 void SpeculationPace::guess_took(std::size_t tokens, double seconds) {
-  if (tokens > 0) guesses_.add(seconds / static_cast<double>(tokens));
+  if (tokens == 0) return;
+  if (guesses_.any()) last_guess_ = seconds;  // the first reads the prompt
+  guesses_.add(seconds / static_cast<double>(tokens));
 }
 
 // A size that was not measured is expected to be cheap, so that it is tried.
@@ -61,7 +63,7 @@ double SpeculationPace::tokens_a_second(std::size_t kind, std::size_t guessed) c
 
 bool SpeculationPace::may_guess() const {
   constexpr double kMostLost = 0.03;
-  return steps_[1].known() && lost_ <= steps_[1].median() + kMostLost * all_;
+  return steps_[1].known() && lost_ + last_guess_ <= steps_[1].median() + kMostLost * all_;
 }
 
 std::size_t SpeculationPace::tokens(std::size_t kind, std::size_t available) const {

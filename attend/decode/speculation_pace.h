@@ -1,6 +1,7 @@
 // How many tokens to guess before a step, so that the most tokens come out in a second: the measured cost of steps of
 // several tokens against the share of guesses that were right. It is 0 where guessing does not pay, or while all
-// guesses together have lost 3 % of the time: the first steps of a size are planned, which takes longer.
+// guesses together would have lost more than 3 % of the time if the next were wrong: the first steps of a size are
+// planned, which takes longer.
 #pragma once
 
 #include <array>
@@ -34,6 +35,7 @@ class SpeculationPace {
   class Seconds {
    public:
     void add(double seconds);
+    bool any() const { return count_ > 0; }
     bool known() const { return count_ > kPlanned; }
     double median() const;
 
@@ -54,6 +56,7 @@ class SpeculationPace {
   std::vector<Share> shares_;           // by kind
   std::array<Seconds, 17> steps_ = {};  // by tokens of a step
   Seconds guesses_ = {};                // of one token
+  double last_guess_ = 0;               // seconds of the last guess; 0 after the first
   std::size_t longest_ = 1;             // tokens of a costly guess
   double lost_ = 0, all_ = 0;           // seconds against single steps, and of all steps
 };

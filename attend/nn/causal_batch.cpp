@@ -99,30 +99,22 @@ Tensor CausalBatch::read_pieces(const Prompt& prompt) {
   return model_.logits(states.slice_first(states.dim(0) - 1, 1));
 }
 
-// The first piece of a text reads itself. The tokens of the others are like rows of a step that share a row of the
-// caches: each reads up to its own position.
+// The first piece of a text reads itself.
 Tensor CausalBatch::read_behind(std::int64_t row, std::span<const std::int32_t> tokens, std::int64_t length) {
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  const std::vector<std::int32_t> ids(tokens.begin(), tokens.end()), zeros(tokens.size() + 1);
-  std::vector<std::int32_t> positions, lengths, slots, counted = {0};
-  for (std::int64_t i = 0; i < count; ++i) {
-    positions.push_back(static_cast<std::int32_t>(length + i));
-    lengths.push_back(positions.back() + 1);
-    slots.push_back(static_cast<std::int32_t>(row * capacity() + length + i));
-    counted.push_back(static_cast<std::int32_t>(i + 1));
+  if (length == 0) {
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    const std::vector<std::int32_t> ids(tokens.begin(), tokens.end());
+    std::vector<std::int32_t> slots;
+    for (std::int64_t i = 0; i < count; ++i) slots.push_back(static_cast<std::int32_t>(row * capacity() + i));
+    const std::vector<std::int32_t>* lists[] = {&ids, &slots};
+    const std::vector<Tensor> sent = send(lists);
+    const Tensor states =
+        model_.states({.ids = sent[0].reshape({1, count})}, {.caches = caches_, .places = {.slots = sent[1]}});
+    return states.flat_rows();
   }
-  const std::vector<std::int32_t>* lists[] = {&ids, &positions, &slots, &lengths, &counted, &zeros};
-  const std::vector<Tensor> sent = send(lists);
-  if (length == 0)
-    return model_.states({.ids = sent[0].reshape({1, count})}, {.caches = caches_, .places = {.slots = sent[2]}})
-        .flat_rows();
-  CachePlaces places{.lengths = sent[3], .slots = sent[2]};
-  if (!pass_.backend().on_host()) places.query_offsets = sent[4], places.key_offsets = sent[5];
-  for (KvCache& cache : caches_) cache.show(1, row);
-  const Tensor states = model_.states({.ids = sent[0].reshape({count, 1}), .positions = sent[1].reshape({count, 1})},
-                                      {.caches = caches_, .places = std::move(places)});
+  const Tensor states = nn::read_behind(model_, pass_, caches_, {row, length, capacity()}, tokens);
   for (KvCache& cache : caches_) cache.show(shown_ > 0 ? static_cast<std::int64_t>(shown_) : rows());
-  return states.flat_rows();
+  return states;
 }
 
 // Reads prompts packed, [tokens], without padding, and returns logits [prompts, V].

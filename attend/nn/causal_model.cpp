@@ -2,6 +2,7 @@
 #include "attend/nn/causal_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "attend/tensor/backend.h"
 #include "attend/tensor/pass.h"
@@ -39,6 +40,34 @@ Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunne
   for (const KvCache& cache : caches) in.caches.push_back(cache.positions());
   single->run(in, states);
   return model.logits(states);
+}
+
+Tensor read_behind(const CausalModel& model, Pass& pass, std::span<KvCache> caches, const TextPlace& place,
+                   std::span<const std::int32_t> tokens) {
+  constexpr std::int64_t kAligned = 64;
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t each = (count / kAligned + 1) * kAligned;  // room for count + 1 numbers
+  enum List : std::int64_t { kIds, kPositions, kLengths, kSlots, kCounted, kZeros, kLists };
+  std::vector<std::int32_t> words(static_cast<std::size_t>(kLists * each));
+  const auto put = [&](List list, std::int64_t i, std::int64_t value) {
+    words[static_cast<std::size_t>(list * each + i)] = static_cast<std::int32_t>(value);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t position = place.length + i;
+    put(kIds, i, tokens[static_cast<std::size_t>(i)]), put(kPositions, i, position), put(kLengths, i, position + 1);
+    put(kSlots, i, place.row * place.capacity + position), put(kCounted, i + 1, i + 1);
+  }
+  const Tensor sent = pass.tensor({kLists * each}, DType::i32);
+  pass.backend().to_device(sent.raw(), words.data(), words.size() * sizeof(std::int32_t));
+  const auto list = [&](List which, std::int64_t size) { return sent.slice_first(which * each, size); };
+  CachePlaces places{.lengths = list(kLengths, count), .slots = list(kSlots, count)};
+  if (!pass.backend().on_host())
+    places.query_offsets = list(kCounted, count + 1), places.key_offsets = list(kZeros, count + 1);
+  for (KvCache& cache : caches) cache.show(1, place.row);
+  return model
+      .states({.ids = list(kIds, count).reshape({count, 1}), .positions = list(kPositions, count).reshape({count, 1})},
+              {.caches = caches, .places = std::move(places)})
+      .flat_rows();
 }
 
 }  // namespace attend::nn

@@ -87,4 +87,12 @@ inline std::int64_t whole_capacity(std::span<const KvCache> caches, std::int64_t
 Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunner::Newest& newest,
                    std::span<KvCache> caches);
 
+// Reads tokens of one text behind earlier ones in a row of the caches, which then show this row: they are like the rows
+// of a step that share a row of the caches, each up to its own position.   tokens [n] -> states [n, C]
+struct TextPlace {
+  std::int64_t row = 0, length = 0, capacity = 0;  // length: earlier tokens
+};
+Tensor read_behind(const CausalModel& model, Pass& pass, std::span<KvCache> caches, const TextPlace& place,
+                   std::span<const std::int32_t> tokens);
+
 }  // namespace attend::nn

@@ -56,18 +56,40 @@ void CausalText::keep(std::int64_t length) {
   length_ = length;
 }
 
+void CausalText::check_room(std::int64_t tokens) const {
+  check(tokens >= 1 && length_ + tokens <= room_, "decoder: {} tokens after {}, and there is room for {}", tokens,
+        length_, room_);
+}
+
+Tensor CausalText::prompt_states(std::span<const std::int32_t> tokens) {
+  const Tensor ids = pass_.input(row_of(pass_.backend(), tokens));  // [1, T]
+  length_ = ids.dim(1);
+  return model_.states({.ids = ids}, {.caches = caches_});
+}
+
+void CausalText::skip(std::span<const std::int32_t> tokens) {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  check_room(count);
+  rows_.let_go();
+  pass_.begin({});
+  if (length_ == 0) {
+    prompt_states(tokens);
+    return;
+  }
+  read_behind(model_, pass_, caches_, {.row = 0, .length = length_, .capacity = whole_capacity(caches_, room_)},
+              tokens);
+  length_ += count;
+}
+
 StepModel::Scores CausalText::read_prompt(std::span<const std::int32_t> tokens, const StepModel::Wanted& wanted) {
-  const Tensor ids = pass_.input(row_of(pass_.backend(), tokens));         // [1, T]
-  const Tensor states = model_.states({.ids = ids}, {.caches = caches_});  // [1, T, C]
-  const Tensor last = ops::slice(states, 1, states.dim(1) - 1, 1);         // [1, 1, C]
-  length_ = states.dim(1);
+  const Tensor states = prompt_states(tokens);
+  const Tensor last = ops::slice(states, 1, states.dim(1) - 1, 1);  // [1, 1, C]
   return rows_.scores(model_.logits(last.reshape({1, last.width()})), wanted);
 }
 
 StepModel::Scores CausalText::read(std::span<const std::int32_t> tokens, const StepModel::Wanted& wanted) {
   const auto count = static_cast<std::int64_t>(tokens.size());
-  check(count >= 1 && length_ + count <= room_, "decoder: {} tokens after {}, and there is room for {}", count, length_,
-        room_);
+  check_room(count);
   rows_.let_go();
   if (length_ == 0) return read_prompt(tokens, wanted);
   Steps& steps = steps_of(tokens.size());

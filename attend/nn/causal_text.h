@@ -31,6 +31,7 @@ class CausalText : public TextModel {
   std::int64_t length() const override { return length_; }
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
   StepModel::Scores read(std::span<const std::int32_t> tokens, const StepModel::Wanted& wanted) override;
+  void skip(std::span<const std::int32_t> tokens) override;
   void keep(std::int64_t length) override;
 
  private:
@@ -40,6 +41,8 @@ class CausalText : public TextModel {
     StepRunner runner;
     Tensor query_offsets, key_offsets;  // on a GPU, of several tokens (CachePlaces)
   };
+  void check_room(std::int64_t tokens) const;
+  Tensor prompt_states(std::span<const std::int32_t> tokens);  // [1, T, C]
   StepModel::Scores read_prompt(std::span<const std::int32_t> tokens, const StepModel::Wanted& wanted);
   Steps& steps_of(std::size_t tokens);
 

@@ -21,6 +21,8 @@ class TextModel {
   // calls return the scores after each token, as StepModel::step() does for each row. They are those of a step with
   // one token at a time, bit for bit on the CPU.
   virtual StepModel::Scores read(std::span<const std::int32_t> tokens, const StepModel::Wanted& wanted) = 0;
+  // The same without scores, which are most of the cost in a small model.
+  virtual void skip(std::span<const std::int32_t> tokens) { read(tokens, StepModel::Wanted(1)); }
   // Takes back all but the first `length` tokens, of which there is at least one.
   virtual void keep(std::int64_t length) = 0;
 };
