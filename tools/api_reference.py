@@ -179,7 +179,7 @@ def python():
         seen = set()
         for tree, text in zip(trees, texts):
             for node in tree.body:
-                if not public(node, names) or node.name in seen or any(ast.unparse(mark) == "overload" for mark in node.decorator_list):
+                if not public(node, names) or node.name in {*seen, "nn", "ops", "optim"} or any(ast.unparse(mark) == "overload" for mark in node.decorator_list):
                     continue
                 seen.add(node.name)
                 parts.append(python_class(node, module, text.splitlines()) if isinstance(node, ast.ClassDef) else entry(f"{module}.{node.name}", call_of(node), docstring(node)))
