@@ -175,7 +175,7 @@ help:
 	@echo "make gpu-test    build with CUDA and run all tests; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
 	@echo "make wasm        build the page's models for browsers: build-wasm/attend.wasm"
-	@echo "make site        build a static site with it, the models and the documentation: build-site"
+	@echo "make site        build a static site with it, the models, the documentation and the API references: build-site"
 	@echo "make test-arm64  on x86-64: cross-build for arm64 and run the kernel tests under qemu; TESTS=ops selects some"
 	@echo "make test-amd64  on arm64: the same for x86-64"
 	@echo "make format      format the sources in place"

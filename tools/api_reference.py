@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import textwrap
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -14,7 +15,7 @@ SHOWN = ("public-type", "public-func", "public-static-func", "public-attrib", "p
 
 
 def code(text):
-    return f"<pre><code>{html.escape(text)}</code></pre>"
+    return f"<pre><code>{html.escape(textwrap.dedent(text))}</code></pre>"
 
 
 def entry(name, signature, text):
@@ -149,9 +150,9 @@ def public(node, names):
 
 def python_class(node, module, lines):
     fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-    shown = [entry(f"{module}.{node.name}", f"class {node.name}({', '.join(map(ast.unparse, node.bases))})" if node.bases else f"class {node.name}", docstring(node))]
-    if fields:
-        shown.append(code("\n".join(lines[field.lineno - 1].strip() for field in fields)))  # with their comments
+    head = f"class {node.name}({', '.join(map(ast.unparse, node.bases))})" if node.bases else f"class {node.name}"
+    rows = [f"    {lines[field.lineno - 1].strip()}" for field in fields]  # with their comments
+    shown = [entry(f"{module}.{node.name}", "\n".join([head, *rows]), docstring(node))]
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and (not method.name.startswith("_") or method.name in ("__init__", "__call__")):
             if any(ast.unparse(mark) == "overload" for mark in method.decorator_list):
@@ -179,7 +180,7 @@ def python():
         seen = set()
         for tree, text in zip(trees, texts):
             for node in tree.body:
-                if not public(node, names) or node.name in seen or any(ast.unparse(mark) == "overload" for mark in node.decorator_list):
+                if not public(node, names) or node.name in {*seen, "nn", "ops", "optim"} or any(ast.unparse(mark) == "overload" for mark in node.decorator_list):
                     continue
                 seen.add(node.name)
                 parts.append(python_class(node, module, text.splitlines()) if isinstance(node, ast.ClassDef) else entry(f"{module}.{node.name}", call_of(node), docstring(node)))

@@ -221,18 +221,24 @@ def compare(attend, folder, home, exact):
     wasm.close()
 
 
-def main():
-    attend = str(pathlib.Path(sys.argv[1]).resolve())
+def folder_of(arguments):
+    """The folder of attend.wasm: the one that was named, or the one that make wasm builds; None, and why, where neither can be."""
     if not shutil.which("node"):
         print("skipped: there is no node here")
-        return 77
-    if len(sys.argv) > 2:
-        folder = sys.argv[2]
+    elif len(arguments) > 2:
+        return arguments[2]
     elif shutil.which("em++"):
         subprocess.run(["make", "--no-print-directory", "wasm"], cwd=ROOT, check=True)
-        folder = ROOT / "build-wasm"
+        return ROOT / "build-wasm"
     else:
         print("skipped: there is no emscripten here (tools/setup wasm)")
+    return None
+
+
+def main():
+    attend = str(pathlib.Path(sys.argv[1]).resolve())
+    folder = folder_of(sys.argv)
+    if not folder:
         return 77
     # The models as they are: integer products, where a last bit may decide between two neighbours as numbers are rounded
     # to eight bits. So what is said must be the same here, and with the same weights as f32 each number too.

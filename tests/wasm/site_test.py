@@ -2,23 +2,19 @@
 """The site in a real browser, from a plain file server and under a path of its own: tests/wasm/site_test.py BUILD/attend
 [BUILD-WASM]. The page's answers are compared with the program's. Leaves with 77, "skipped", where emscripten, Chromium or
 python3-markdown is absent."""
-import functools
-import http.server
+import gzip
 import json
 import pathlib
-import shutil
-import subprocess
+import re
 import sys
-import tempfile
-import threading
 import time
+import urllib.parse
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "web"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from served_site import ROOT, Quiet, missing, served_site  # noqa: E402
 from browser import Browser, find_chromium, look  # noqa: E402
 
-PATH = "a/path/of/its own"
 SENTENCE = "Where is the station?"
 
 
@@ -26,13 +22,6 @@ def check(condition, what):
     if not condition:
         raise AssertionError(what)
     print("ok:", what, flush=True)
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    asked = []
-
-    def log_message(self, *_):
-        self.asked.append(self.path)
 
 
 def ask(address, path, body):
@@ -75,6 +64,64 @@ def test_page(browser, site, program):
         ready(browser, f"{site}look/#model={model}")
         browser.until(f"document.getElementById('error').hidden && document.querySelector('#view').querySelectorAll('{selector}').length > 0", 60)
     check(True, "all kinds of models are shown")
+
+
+def test_first_view(browser, site):
+    """Bytes of the first view, as a server that compresses sends them."""
+    Quiet.asked.clear()
+    ready(browser, f"{site}look/#model=en-fr")
+    files = {urllib.parse.unquote(path.split("?")[0]).split("/its own/")[-1] for path in Quiet.asked}
+    sizes = {file: len(gzip.compress(urllib.request.urlopen(site + urllib.parse.quote(file)).read(), 6)) for file in files if "/models/" not in file}
+    core = sizes.pop("look/attend.wasm")
+    print(f"first view: {sum(sizes.values()) / 1e6:.2f} MB in {len(sizes)} files, attend.wasm {core / 1e6:.2f} MB")
+    check(sum(sizes.values()) <= 1.5e6 and core <= 3e6, f"the first view is small: {sorted(sizes.items(), key=lambda item: -item[1])[:3]}")
+
+
+def test_training(browser, site):
+    """A model learns in the page; it can be cancelled, and the page is still alive."""
+    ready(browser, f"{site}look/#model=dates&view=train")
+    status = "document.getElementById('training-status').textContent"
+    browser.js("document.querySelector('[data-task=reverse]').click()")
+    browser.until(f"{status}.startsWith('Step')", 120)
+    browser.until("document.querySelectorAll('canvas[aria-label=\"attention matrix\"]').length > 0", 60)
+    start, before = time.monotonic(), int(re.search(r"Step (\d+)", browser.js(status))[1])
+    browser.until(f"parseInt({status}.slice(5)) >= {before + 20}", 120)
+    print(f"20 steps take {time.monotonic() - start:.1f} s:", browser.js(status))
+    check(browser.js("document.querySelectorAll('#view svg path').length") > 0, "there is a curve")
+    browser.js("document.getElementById('cancel-training').click()")
+    browser.until(f"{status}.startsWith('Cancelled')", 20)
+    browser.js("document.querySelector('[data-task=dates]').click()")
+    browser.until(f"{status}.startsWith('Step')", 120)
+    ready(browser, f"{site}look/#model=dates&view=map")
+    check(browser.js("document.getElementById('error').hidden"), "leaving in the middle of a training is harmless")
+
+
+def test_figures(browser, site):
+    """What Save SVG and Save PNG make is caught where a browser would store it."""
+    ready(browser, f"{site}look/#model=en-fr&text=I%20am%20a%20student.&view=heads&stack=decoder&kind=cross&layer=1&head=2")
+    browser.js("""window.saved = []; HTMLAnchorElement.prototype.click = function () { if (this.download) fetch(this.href).then(r => r.blob()).then(async b => saved.push([this.download, b.type, b.size, (await b.text()).slice(0, 200)])); }""")
+    for kind in ("SVG", "PNG"):
+        browser.js(f"[...document.querySelectorAll('button, a')].find(e => e.textContent.trim() === 'Save {kind}').click()")
+    browser.until("saved.length === 2", 20)
+    (svg, png) = sorted(browser.js("saved"), key=lambda one: one[0].endswith(".png"))
+    check(svg[0].endswith(".svg") and "<svg" in svg[3] and png[0].endswith(".png") and png[2] > 2000, f"figures can be saved: {svg[0]}, {png[0]}")
+    address = browser.js("location.href")
+    ready(browser, address)
+    check(browser.js("import('look/state').then(({ state }) => [state.view, state.layer, state.head, state.text].join())") == "heads,1,2,I am a student.", "an address restores its view")
+
+
+def test_offline(browser, site, server):
+    """After a visit the page works without the server."""
+    browser.call("Page.navigate", url=site)
+    browser.until("navigator.serviceWorker?.controller ? 1 : 0", 20)
+    ready(browser, f"{site}look/#model=en-fr&text=Good%20morning.")
+    server.shutdown(), server.server_close()
+    browser.call("Network.clearBrowserCache")
+    ready(browser, f"{site}look/#model=en-fr&text=Good%20morning.&view=heads")
+    check(browser.js("document.getElementById('translation').textContent") != "" and browser.js("document.getElementById('error').hidden"), "the page works without a network")
+    browser.call("Page.navigate", url=site + "docs/index.html")
+    browser.until("!!document.querySelector('main h1')")
+    check("Documentation" in browser.js("document.body.textContent"), "so do pages that were visited")
 
 
 def test_own_image(browser, site):
@@ -140,7 +187,6 @@ def test_front(browser, site):
 
 def links_of(folder):
     """Links between pages that lead nowhere."""
-    import re
     for page in folder.rglob("*.html"):
         for address in re.findall(r'(?:href|src)="([^"]*)"', page.read_text()):
             if re.match(r"[a-z]+:|#|$", address):
@@ -151,31 +197,23 @@ def links_of(folder):
 
 
 def main():
-    chromium = find_chromium()
-    if subprocess.run(["/usr/bin/python3", "-c", "import markdown"], stderr=subprocess.DEVNULL).returncode:
-        print("skipped: there is no python3-markdown here (tools/setup wasm)")
+    wasm = sys.argv[2] if len(sys.argv) > 2 else None
+    if what := missing(wasm):
+        print("skipped: there is no", what, "here")
         return 77
-    if not chromium or len(sys.argv) < 3 and not shutil.which("em++"):
-        print("skipped: there is no", "emscripten (tools/setup wasm)" if chromium else "Chromium", "here")
-        return 77
-    wasm = sys.argv[2] if len(sys.argv) > 2 else ROOT / "build-wasm"
-    if len(sys.argv) < 3:
-        subprocess.run(["make", "--no-print-directory", "wasm"], cwd=ROOT, check=True)
-    with tempfile.TemporaryDirectory(prefix="attend-site-") as scratch:
-        folder = pathlib.Path(scratch) / PATH
-        subprocess.run([ROOT / "tools" / "site", wasm, folder], check=True)
+    with served_site(wasm) as (site, folder, server):
         check(not list(links_of(folder)), f"every link leads somewhere {list(links_of(folder))[:5]}")
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=scratch))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        site = f"http://127.0.0.1:{server.server_port}/{PATH.replace(' ', '%20')}/"
-        with look(str(pathlib.Path(sys.argv[1]).resolve()), folder=ROOT) as program, Browser(chromium) as browser:
+        with look(str(pathlib.Path(sys.argv[1]).resolve()), folder=ROOT) as program, Browser(find_chromium()) as browser:
             browser.size(1280, 900)
+            test_first_view(browser, site)
             test_page(browser, site, program)
             test_own_image(browser, site)
             test_own_model(browser, site)
+            test_training(browser, site)
+            test_figures(browser, site)
             test_front(browser, site)
+            test_offline(browser, site, server)
             check(not browser.problems, f"no error in the console {browser.problems}")
-        server.shutdown()
     return 0
 
 
