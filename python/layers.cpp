@@ -93,26 +93,30 @@ layers::Init init_named(const std::string& name, float spread) {
 }
 
 void add_tensor(py::module_& module) {
-  py::class_<Device>(module, "Device")
+  py::class_<Device>(module, "Device", "cpu, cuda or cuda:1; threads 0 takes every core")
       .def(py::init([](const std::string& name, int threads) {
              return Device(name, {.threads = threads, .batch_invariant = false});
            }),
            py::arg("name") = "cpu", py::arg("threads") = 0);
-  py::class_<Tensor>(module, "Tensor")
+  py::class_<Tensor>(module, "Tensor")  // its docstring is in _tensor.py
       .def(py::init([](const py::array& array) { return tensor_of(array, default_device()); }))
       .def(py::init([](const py::array& array, const Device& device) { return tensor_of(array, device); }))
-      .def_property_readonly("shape", [](const Tensor& x) { return py::tuple(py::cast(dims_of(x.shape()))); })
-      .def_property_readonly("ndim", &Tensor::rank)
-      .def_property_readonly("size", &Tensor::size)
-      .def_property_readonly("dtype", [](const Tensor& x) { return name_of(x.dtype()); })
-      .def_property_readonly("device", &Tensor::device_name)
-      .def_property_readonly("recorded", &Tensor::recorded)
-      .def("numpy", &numpy_of)
-      .def("item", &Tensor::item)
-      .def("reshape", [](const Tensor& x, const Dims& dims) { return x.reshape(std::span(dims)); })
-      .def("detach", &Tensor::detach)
-      .def("backward", &Tensor::backward)
-      .def_property_readonly("grad", [](const Tensor& x) { return maybe(x.gradient()); })
+      .def_property_readonly("shape", [](const Tensor& x) { return py::tuple(py::cast(dims_of(x.shape()))); },
+                             "The extents of its axes, a tuple.")
+      .def_property_readonly("ndim", &Tensor::rank, "The number of axes.")
+      .def_property_readonly("size", &Tensor::size, "The number of numbers.")
+      .def_property_readonly("dtype", [](const Tensor& x) { return name_of(x.dtype()); }, "'f32', 'bf16' or 'i32'.")
+      .def_property_readonly("device", &Tensor::device_name, "The name of its device.")
+      .def_property_readonly("recorded", &Tensor::recorded, "Whether backward() may start here.")
+      .def("numpy", &numpy_of, "A read-only view without a copy on the CPU, else a copy; bf16 becomes float32.")
+      .def("item", &Tensor::item, "The number of a tensor [1] or [].")
+      .def("reshape", [](const Tensor& x, const Dims& dims) { return x.reshape(std::span(dims)); },
+           "The same numbers under another shape; one extent may be -1.")
+      .def("detach", &Tensor::detach, "A copy that no tape knows.")
+      .def("backward", &Tensor::backward,
+           "Runs the tape backward from this number, [1]; leaves gradients in variables and parameters. Once per step.")
+      .def_property_readonly("grad", [](const Tensor& x) { return maybe(x.gradient()); },
+                             "The gradient of a variable or parameter, shaped like it, or None if none arrived.")
       .def("__add__", [](const Tensor& a, const Tensor& b) { return a + b; }, py::is_operator())
       .def("__radd__", [](const Tensor& a, const Tensor& b) { return b + a; }, py::is_operator())
       .def("__sub__", [](const Tensor& a, const Tensor& b) { return a - b; }, py::is_operator())
@@ -128,14 +132,16 @@ void add_tensor(py::module_& module) {
       .def("__neg__", [](const Tensor& a) { return a * -1.0f; }, py::is_operator())
       .def("__matmul__", [](const Tensor& a, const Tensor& b) { return layers::matmul(a, b); }, py::is_operator());
   py::implicitly_convertible<py::array, Tensor>();
-  py::class_<layers::Tape>(module, "Tape")
+  py::class_<layers::Tape>(module, "Tape",
+                           "Records what is computed from its tensors. backward() ends a step; the next input() begins "
+                           "another. One tape serves a whole run.")
       .def(py::init([](const std::optional<Device>& device, std::uint64_t seed) {
              return layers::Tape(device ? *device : default_device(), seed);
            }),
            py::arg("device") = std::nullopt, py::arg("seed") = 1)
-      .def("input", &layers::Tape::input)
-      .def("variable", &layers::Tape::variable)
-      .def("restart", &layers::Tape::restart);
+      .def("input", &layers::Tape::input, "x [..] -> [..], recorded from here on.")
+      .def("variable", &layers::Tape::variable, "x [..] -> [..], recorded, and with a gradient: x.grad after backward().")
+      .def("restart", &layers::Tape::restart, "Forgets what was recorded since the last step.");
 }
 
 layers::AttentionOptions attention_options(std::int64_t heads, bool causal, const std::optional<Tensor>& lengths,
@@ -310,7 +316,8 @@ void add_modules(py::module_& module) {
 
 void add_training(py::module_& module) {
   using layers::Parameters;
-  py::class_<Parameters>(module, "Parameters")
+  py::class_<Parameters>(module, "Parameters",
+                         "All parameters of a model: their memory, their gradients and their names.")
       .def(py::init([](const std::optional<Device>& device,
                        const std::vector<std::pair<std::string, layers::Parameter*>>& named, std::uint64_t seed,
                        const std::string& dtype) {
@@ -320,19 +327,22 @@ void add_training(py::module_& module) {
         return Parameters(device ? *device : default_device(), list, seed,
                           dtype == "bf16" ? DType::bf16 : DType::f32);
       }))
-      .def_property_readonly("count", &Parameters::count)
-      .def("names", &Parameters::names)
-      .def("get", [](const Parameters& all, const std::string& name) { return all[name]; })
-      .def("gradient", [](const Parameters& all, const std::string& name) { return maybe(all.gradient(name)); })
+      .def_property_readonly("count", &Parameters::count, "How many numbers they are.")
+      .def("names", &Parameters::names, "Their names, in the order of the model.")
+      .def("get", [](const Parameters& all, const std::string& name) { return all[name]; },
+           "The parameter of this name, as a tensor.")
+      .def("gradient", [](const Parameters& all, const std::string& name) { return maybe(all.gradient(name)); },
+           "Its gradient, shaped like it, or None.")
       .def("set", [](Parameters& all, const std::string& name, const Floats& values) {
         const Shape given = shape_of(Dims(values.shape(), values.shape() + values.ndim())), own = all[name].shape();
         check(given == own, "parameters: '{}' is {}, not {}", name, own, given);
         all.set(name, std::span(values.data(), static_cast<std::size_t>(values.size())));
-      })
-      .def("clear_gradients", &Parameters::clear_gradients)
-      .def("save", [](const Parameters& all, const std::string& file) { all.save(file); })
-      .def("load", [](Parameters& all, const std::string& file) { all.load(file); });
-  py::class_<layers::Optimizer>(module, "Optimizer")
+      }, "Sets the parameter of this name from an array of its shape.")
+      .def("clear_gradients", &Parameters::clear_gradients, "Forgets all gradients.")
+      .def("save", [](const Parameters& all, const std::string& file) { all.save(file); }, "Writes safetensors.")
+      .def("load", [](Parameters& all, const std::string& file) { all.load(file); },
+           "Reads safetensors; another name or shape raises Error.");
+  py::class_<layers::Optimizer>(module, "Optimizer", "Made by AdamW() or SGD().")
       .def(py::init([](const Parameters& parameters, const std::string& kind, const py::object& rate, float beta1,
                        float beta2, float eps, float weight_decay, float momentum, float clip_norm) {
         layers::OptimizerOptions options{.kind = kind == "sgd" ? layers::OptimizerOptions::sgd
@@ -345,10 +355,11 @@ void add_training(py::module_& module) {
           options.schedule = rate.cast<layers::Schedule>();
         return layers::Optimizer(parameters, options);
       }))
-      .def("step", &layers::Optimizer::step)
-      .def_property_readonly("steps", &layers::Optimizer::steps)
-      .def_property_readonly("rate", &layers::Optimizer::rate)
-      .def_property_readonly("gradient_norm", &layers::Optimizer::gradient_norm);
+      .def("step", &layers::Optimizer::step, "Applies the gradients of all backward() since the last step, and forgets them.")
+      .def_property_readonly("steps", &layers::Optimizer::steps, "The number of steps so far.")
+      .def_property_readonly("rate", &layers::Optimizer::rate, "The learning rate of the last step.")
+      .def_property_readonly("gradient_norm", &layers::Optimizer::gradient_norm,
+                             "The norm of all gradients in the last step, before clipping.");
   module.def("cosine", &layers::cosine);
   module.def("linear_decay", &layers::linear_decay);
   module.def("inverse_square_root", &layers::inverse_square_root);

@@ -388,6 +388,7 @@ PYBIND11_MODULE(_attend, module) {
   using namespace attend;
   using namespace attend::python;
   static const py::handle kError = py::exception<Error>(module, "Error", PyExc_RuntimeError).release();
+  kError.attr("__doc__") = "What attend reports: wrong shapes, formats, files, settings. The message names both sides.";
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
@@ -398,7 +399,7 @@ PYBIND11_MODULE(_attend, module) {
   module.attr("version") = attend_version();
   module.def("open", &attend::python::open);
   module.def("train", &attend::python::train);
-  module.def("shipped_models", &tasks::shipped_models);
+  module.def("shipped_models", &tasks::shipped_models, "Names of the models that came with attend.");
   add_layers(module);
   py::class_<capi::LoadedModel>(module, "Model")
       .def_property_readonly("task", [](const capi::LoadedModel& model) { return catalogue::name_of(model.task); })

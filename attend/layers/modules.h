@@ -3,7 +3,7 @@
 //   struct Classifier {
 //     nn::Linear hidden{784, 128}, out{128, 10};
 //     nn::Tensor operator()(const nn::Tensor& x) const { return out(nn::relu(hidden(x))); }
-//     template <class V> void visit(V&& v) { v("hidden", hidden), v("out", out); }
+//     void visit(auto&& v) { v("hidden", hidden), v("out", out); }
 //   };
 //   Classifier model;
 //   nn::Parameters parameters(device, model);

@@ -175,13 +175,17 @@ class Model:
 
     @property
     def task(self) -> str:
+        """What it does: translate, classify, generate, .."""
         return self._inner.task
 
     @overload
-    def translate(self, lines: str, *, beams: int | None = None, batch: int = 32) -> str: ...
+    def translate(  # type: ignore[misc]  # a str is a sequence of str, too
+        self, lines: str, *, beams: int | None = None, batch: int = 32
+    ) -> str: ...
     @overload
     def translate(self, lines: Sequence[str], *, beams: int | None = None, batch: int = 32) -> list[str]: ...
     def translate(self, lines, *, beams=None, batch=32):
+        """The best translation of a line, or of each of a list."""
         texts, single = _listed(lines)
         found = self._inner.translate(texts, _beams(beams), 1, _whole("batch", batch))
         best = [line[0][0] if line else "" for line in found]
@@ -193,6 +197,7 @@ class Model:
         return self._inner.translate([_text("line", line)], max(beams, n_best), n_best, 1)[0]
 
     def attention(self, line: str) -> Attention:
+        """Where each token of the translation looked; a figure in a notebook."""
         return Attention(*self._inner.attention(_text("line", line)))
 
     def classify(self, lines, *, top_k: int = 0, batch: int = 32, max_pixels: int = 0):
@@ -213,12 +218,14 @@ class Model:
         return labels[0] if single else labels
 
     def tag(self, lines: Union[str, Sequence[str]]):
+        """A label for each word of a line, or of each of a list."""
         texts, single = _listed(lines)
         found = _in_windows(texts, 32, self._inner.tag)
         words = [[Word(*each) for each in line] for window in found for line in window]
         return words[0] if single else words
 
     def answer(self, question: str, context: str, *, top_k: int = 1) -> list[Answer]:
+        """The likeliest passages of the context that answer a question."""
         found = self._inner.answer(_text("question", question), _text("context", context), _whole("top_k", top_k))
         return [Answer(*each) for each in found]
 
@@ -327,12 +334,15 @@ class Model:
         return read()
 
     def tokenize(self, text: str) -> npt.NDArray[np.int32]:
+        """The ids of a text, [tokens]."""
         return self._inner.tokenize(_text("text", text))
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
+        """The token of each id."""
         return self._inner.tokens(_ids(ids))
 
     def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of ids [tokens]."""
         return self._inner.detokenize(_ids(ids))
 
 

@@ -43,12 +43,19 @@ def _html(self: Tensor) -> str:
     return f"<table><caption>{title}</caption>{cells}{more}</table>"
 
 
-Tensor.__array__ = _array
-Tensor.__array_priority__ = 100  # NumPy leaves array + tensor to the tensor
-Tensor.__array_ufunc__ = None
-Tensor.__dlpack__ = _dlpack
-Tensor.__dlpack_device__ = lambda self: (1, 0)
-Tensor.__len__ = lambda self: self.shape[0] if self.shape else 0
-Tensor.__repr__ = lambda self: f"Tensor({np.array2string(self.numpy(), precision=4, threshold=64)}, {list(self.shape)} {self.dtype})"
-Tensor._repr_html_ = _html
-Tensor.__doc__ = """Numbers on a device: f32, bf16 or i32. tensor(values) makes one; numpy() is a view of it without a copy on the CPU."""
+def _repr(self: Tensor) -> str:
+    return f"Tensor({np.array2string(self.numpy(), precision=4, threshold=64)}, {list(self.shape)} {self.dtype})"
+
+
+for _name, _value in {
+    "__array__": _array,
+    "__array_priority__": 100,  # NumPy leaves array + tensor to the tensor
+    "__array_ufunc__": None,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": lambda self: (1, 0),
+    "__len__": lambda self: self.shape[0] if self.shape else 0,
+    "__repr__": _repr,
+    "_repr_html_": _html,
+    "__doc__": "Numbers on a device: f32, bf16 or i32. tensor(values) makes one; numpy() is a view of it without a copy on the CPU.",
+}.items():
+    setattr(Tensor, _name, _value)

@@ -16,6 +16,7 @@ Names of parameters are those of torch.nn: layers.0.self_attn.in_proj_weight.
 """
 from __future__ import annotations
 
+import math
 from typing import Any, Iterator, Mapping, Optional
 
 import numpy as np
@@ -24,7 +25,8 @@ import numpy.typing as npt
 from . import _attend, ops
 from ._attend import Tensor
 
-_Parameter, Parameters = _attend.nn.Parameter, _attend.nn.Parameters
+_Parameter = _attend.nn.Parameter
+Parameters = _attend.nn.Parameters
 
 __all__ = ["Conv2d", "Dropout", "Embedding", "FeedForward", "GRU", "LSTM", "LayerNorm", "Linear", "Module", "MultiHeadAttention",
            "Parameter", "Parameters", "RNN", "TransformerDecoderLayer", "TransformerEncoderLayer"]
@@ -38,13 +40,16 @@ class Parameter:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The extents of its axes."""
         return self._parameter.shape
 
     def value(self) -> Tensor:
+        """Its numbers, for use in forward()."""
         return self._parameter.value()
 
     @property
     def grad(self) -> Optional[Tensor]:
+        """Its gradient, shaped like it, or None."""
         return self.value().grad
 
 
@@ -66,6 +71,7 @@ class Module:
     _root = False  # whether it made the store
 
     def forward(self, *args: Any, **options: Any) -> Any:
+        """What the module computes; yours overrides it. Call the module itself, not forward()."""
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -94,17 +100,17 @@ class Module:
         """The parameters, with memory and initial values since the first call. A model of dtype "bf16" computes in bf16 and learns
         in f32. Layers that were added since then are included; an
         optimiser made before raises attend.Error. Those of a layer inside of a model are the parameters of the whole model."""
-        grown = self._root and len(list(self._named())) != len(self._store.names())
-        if self._store is None or grown:
-            named = list(self._named())
+        store, named = self._store, list(self._named())
+        if store is None or (self._root and len(named) != len(store.names())):
             if not named:
                 raise _attend.Error(f"{type(self).__name__} has no parameters")
             store = Parameters(device, named, seed, dtype)
             for module in self.modules():
                 module._store, module._root = store, module is self
-        return self._store
+        return store
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Names and parameters, as tensors."""
         self.parameters()
         for name, parameter in self._named():
             yield name, parameter.value()
@@ -130,14 +136,15 @@ class Module:
         self.parameters().save(str(file))
 
     def load(self, file: str) -> None:
+        """Reads what save() wrote, or torch.nn with the same names; another name or shape raises attend.Error."""
         self.parameters().load(str(file))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name} {list(p.shape)}' for name, p in self._named())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{name}</td><td>{list(p.shape)}</td><td>{int(np.prod(p.shape)):,}</td></tr>" for name, p in self._named())
-        total = sum(int(np.prod(p.shape)) for _, p in self._named())
+        rows = "".join(f"<tr><td>{name}</td><td>{list(p.shape)}</td><td>{math.prod(p.shape):,}</td></tr>" for name, p in self._named())
+        total = sum(math.prod(p.shape) for _, p in self._named())
         return (f"<table><caption>{type(self).__name__}: {total:,} parameters</caption>"
                 f"<tr><th>name</th><th>shape</th><th>numbers</th></tr>{rows}</table>")
 
@@ -166,6 +173,7 @@ class Linear(_Layer):
         super().__init__(_attend.nn.Linear(inputs, outputs, bias))
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [.., inputs] -> [.., outputs]"""
         return self._layer(x)
 
 
@@ -176,6 +184,7 @@ class Embedding(_Layer):
         super().__init__(_attend.nn.Embedding(count, width))
 
     def forward(self, ids: Tensor) -> Tensor:
+        """ids int [..] -> [.., width]"""
         return self._layer(ids)
 
     def logits(self, x: Tensor) -> Tensor:
@@ -190,6 +199,7 @@ class LayerNorm(_Layer):
         super().__init__(_attend.nn.LayerNorm(width, eps))
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [.., width] -> [.., width]"""
         return self._layer(x)
 
 
@@ -200,6 +210,7 @@ class Conv2d(_Layer):
         super().__init__(_attend.nn.Conv2d(inputs, outputs, kernel, stride, padding, bias))
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [B, height, width, inputs] -> [B, height', width', outputs]"""
         return self._layer(x)
 
 
@@ -221,6 +232,7 @@ class MultiHeadAttention(_Layer):
 
     def forward(self, x: Tensor, memory: Optional[Tensor] = None, causal: bool = False,
                 key_lengths: Optional[Tensor] = None) -> Tensor:
+        """x [B, T, width], memory [B, S, width], key_lengths int [B] -> [B, T, width]"""
         return self._layer(x, memory, causal, key_lengths)
 
     def weights(self, x: Tensor, memory: Optional[Tensor] = None, causal: bool = False,
@@ -237,6 +249,7 @@ class FeedForward(_Layer):
         super().__init__(_attend.nn.FeedForward(width, hidden, activation))
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [.., width] -> [.., width]"""
         return self._layer(x)
 
 
@@ -248,6 +261,7 @@ class TransformerEncoderLayer(_Layer):
         super().__init__(_attend.nn.TransformerEncoderLayer(width, heads, hidden, dropout, activation, pre_norm))
 
     def forward(self, x: Tensor, causal: bool = False, key_lengths: Optional[Tensor] = None) -> Tensor:
+        """x [B, T, width], key_lengths int [B] -> [B, T, width]"""
         return self._layer(x, causal, key_lengths)
 
 
@@ -260,6 +274,7 @@ class TransformerDecoderLayer(_Layer):
 
     def forward(self, x: Tensor, memory: Tensor, key_lengths: Optional[Tensor] = None,
                 memory_lengths: Optional[Tensor] = None) -> Tensor:
+        """x [B, T, width], memory [B, S, width], lengths int [B] -> [B, T, width]"""
         return self._layer(x, memory, key_lengths, memory_lengths)
 
 
@@ -271,6 +286,7 @@ class _Recurrent(_Layer):
 
     def forward(self, x: Tensor, hidden: Optional[Tensor] = None, cell: Optional[Tensor] = None,
                 lengths: Optional[Tensor] = None) -> tuple[Tensor, Tensor, Optional[Tensor]]:
+        """x [B, T, inputs], hidden and cell [B, width], lengths int [B] -> states [B, T, width], hidden, cell"""
         return self._layer(x, hidden, cell, lengths)
 
 

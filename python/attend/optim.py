@@ -8,7 +8,8 @@ from typing import Callable, Union
 
 from . import _attend
 
-Optimizer, Parameters = _attend.nn.Optimizer, _attend.nn.Parameters
+Optimizer = _attend.nn.Optimizer
+Parameters = _attend.nn.Parameters
 
 __all__ = ["AdamW", "Optimizer", "SGD", "cosine", "inverse_square_root", "linear_decay"]
 
