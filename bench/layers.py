@@ -7,7 +7,8 @@
 Five parts: lines of user code; the losses of 20 steps from the same weights; the time of a training step (AdamW, clipped
 gradients, batches from the host), as rounds that alternate, on two cores and on a GPU; what a call of a small op costs in Python
 beyond C++, and `import attend` beyond NumPy; and by how much the exported layers make libattend.so larger. A part that
-fails says why, and the others go on. Our Python and torch may belong to different interpreters: each is looked for.
+fails says why, and the others go on. Our Python and torch may belong to different interpreters: each is looked for. Our Python
+opens a GPU by a plugin: configure with -DATTEND_CUDA=PLUGIN.
 """
 import argparse
 import contextlib
@@ -150,6 +151,8 @@ class Machine:
     def __init__(self, options):
         self.build, self.threads = options.build.resolve(), options.cores
         self.environment = {**os.environ, "PYTHONPATH": str(self.build / "python"), "OMP_NUM_THREADS": str(options.cores)}
+        if (plugin := self.build.resolve() / "libattend_cuda.so").exists():
+            self.environment["ATTEND_CUDA_PLUGIN"] = str(plugin)
         self.ours, self.torch = self.find("attend"), None if options.without_torch else self.find("torch")
 
     def find(self, module):
