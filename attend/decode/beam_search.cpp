@@ -1,6 +1,7 @@
 #include "attend/decode/beam_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -184,14 +185,18 @@ void BeamSearch::step() {
     }
   }
   if (open == 0) return;
-  const bool drops = model.drops_rows_cheaply() || 2 * open <= running.size();
+  // How many finished sentences stay. Where dropping is costly, sentences are a power of two after it, so that few
+  // different steps exist.
+  std::size_t idle = 0;
+  if (!model.drops_rows_cheaply()) idle = std::min(std::bit_ceil(open), running.size()) - open;
   const auto each = static_cast<std::size_t>(wanted);
   std::vector<BeamSentence> next;
   std::vector<std::int32_t> from;
   tokens.clear();
   for (std::size_t s = 0; s < running.size(); ++s) {
     BeamSentence& sentence = running[s];
-    if (sentence.finished && drops) continue;
+    if (sentence.finished && idle == 0) continue;
+    idle -= sentence.finished;
     for (std::size_t beam = 0; beam < beams; ++beam) {
       const std::size_t row = s * beams + beam;
       if (sentence.finished) {  // goes on with its likeliest token, which a GPU may have computed ahead

@@ -36,8 +36,8 @@ class StepModel {
   // Row i continues from the state of row from[i]. Rows come in groups, one per source. A group is kept or dropped as a
   // whole, and rows move only inside their group.
   virtual void reorder(std::span<const std::int32_t> from) = 0;
-  // True if a step of fewer rows costs less at once. On a GPU, dropping rows moves all caches and ends a captured step,
-  // so a search keeps finished rows until they are the half.
+  // True if a step of fewer rows costs less at once. On a GPU, dropping rows moves all caches, ends a captured step and
+  // makes products of another shape, so a search keeps finished rows until about half of all are.
   virtual bool drops_rows_cheaply() const { return true; }
 };
 
