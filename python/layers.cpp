@@ -92,6 +92,18 @@ layers::Init init_named(const std::string& name, float spread) {
   fail("init: '{}' is none of zeros, ones, uniform and normal", name);
 }
 
+// An argument that is an array becomes a tensor. py::implicitly_convertible would do, but lets one thread at a time: while
+// one converts, another's call has no such conversion and is a TypeError.
+PyObject* tensor_from_array(PyObject* object, PyTypeObject* type) {
+  thread_local bool converting = false;  // Tensor(Tensor(array)) is no way
+  if (converting || !py::isinstance<py::array>(object)) return nullptr;
+  converting = true;
+  PyObject* tensor = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(type), object, nullptr);
+  converting = false;
+  if (!tensor) PyErr_Clear();
+  return tensor;
+}
+
 void add_tensor(py::module_& module) {
   py::class_<Device>(module, "Device", "cpu, cuda or cuda:1; threads 0 takes every core")
       .def(py::init([](const std::string& name, int threads) {
@@ -131,7 +143,7 @@ void add_tensor(py::module_& module) {
       .def("__truediv__", [](const Tensor& a, float b) { return a * (1 / b); }, py::is_operator())
       .def("__neg__", [](const Tensor& a) { return a * -1.0f; }, py::is_operator())
       .def("__matmul__", [](const Tensor& a, const Tensor& b) { return layers::matmul(a, b); }, py::is_operator());
-  py::implicitly_convertible<py::array, Tensor>();
+  py::detail::get_type_info(typeid(Tensor), true)->implicit_conversions.push_back(&tensor_from_array);
   py::class_<layers::Tape>(module, "Tape",
                            "Records what is computed from its tensors. backward() ends a step; the next input() begins "
                            "another. One tape serves a whole run.")
