@@ -7,6 +7,7 @@
 #include "attend/nn/narrowed.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::nn {
 

@@ -12,6 +12,7 @@
 #include "attend/base/json.h"
 #include "attend/cpu/cpu_backend.h"
 #include "tests/cli/run_attend.h"
+#include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/images/toy_images.h"
 
 namespace attend::test {
