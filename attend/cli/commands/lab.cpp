@@ -138,7 +138,7 @@ void add_lab_command(Flags program, const Streams& streams) {
   attend lab start softmax --cpp --out labs-of-mine    # softmax.cpp, softmax.md and lab.h)"},
                              [flags, &streams] {
                                std::vector<std::string> words = {"start", flags->name, "--out", flags->out};
-                               if (flags->cpp) words.push_back("--cpp");
+                               if (flags->cpp) words.emplace_back("--cpp");
                                run_lab(*flags, streams, words);
                              });
   start.add("name", flags->name, "Name of the lab.").required();
