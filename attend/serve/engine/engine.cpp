@@ -98,7 +98,9 @@ bool Engine::work(std::uint64_t& seen) {
   }
   if (step_next(now)) return true;
   bool any = false;  // none said that it has work; one may have got some meanwhile
+  const auto begin = std::chrono::steady_clock::now();
   for (const std::shared_ptr<Hosted>& hosted : now) any = hosted->step({}) || any;
+  if (any) first_seconds_ += seconds_since(begin);
   return any;
 }
 
