@@ -113,7 +113,7 @@ std::string group_of(std::string_view field) {
 std::string value_of(std::string_view field) {
   if (field == "model") return "NAME";
   if (field == "text") return "FILE";
-  return field == "out" || field == "images" ? "FOLDER" : "";
+  return field == "out" || field == "images" || field == "teacher" ? "FOLDER" : "";
 }
 
 enum class Shown { no, yes };

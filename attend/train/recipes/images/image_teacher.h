@@ -6,11 +6,8 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "attend/image/preprocessor_config.h"
-#include "attend/nn/fixed_table.h"
 #include "attend/tasks/image_encoder.h"
 #include "attend/tensor/pass.h"
 #include "attend/tensor/step_graph.h"
