@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <random>
 #include <sstream>
@@ -63,11 +64,10 @@ int wait_for(pid_t child) {
 // Returns when the log says that this step is over, or when the child has ended by itself.
 void wait_until_step(const fs::path& log, std::int64_t step, pid_t child) {
   while (true) {
-    if (fs::exists(log)) {
-      const std::string text = read_file(log);
-      const std::size_t at = text.rfind("\"step\":");
-      if (at != std::string::npos && std::atoll(text.c_str() + at + 7) >= step) return;
-    }
+    std::ifstream file(log);  // absent for a moment when a run replaces another
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::size_t at = text.rfind("\"step\":");
+    if (at != std::string::npos && std::atoll(text.c_str() + at + 7) >= step) return;
     siginfo_t info = {};
     if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child)
       return;
