@@ -72,6 +72,7 @@ class CudaBackend final : public Backend {
   bool has_products8() const override;
   void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed) override;
   void next_units8(const Tensor& scales) override;
+  void follow_rows(const Tensor& table, const Tensor& from, const Tensor& lengths, std::int64_t group) override;
   std::unique_ptr<CausalStep> causal_step(const DecoderWeights& weights, std::int64_t rows) override;
 
  private:

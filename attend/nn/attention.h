@@ -130,7 +130,7 @@ class SelfAttention {
   // Queries [B, 1, C] read their rows of the cache, or all of them the row of one text. A cache for a window holds only
   // that window.
   Tensor attend_cache(const Tensor& q, const LayerCache& kept, const Tensor& bias) const {
-    AttentionMask row{.key_lengths = kept.places.lengths, .bias = bias};
+    AttentionMask row{.key_lengths = kept.places.lengths, .bias = bias, .key_rows = kept.places.rows};
     const Tensor keys = kept.cache->keys(), values = kept.cache->values();
     if (!kept.places.query_offsets.defined()) return score_.attend(q, keys, values, options(row));
     row.query_offsets = kept.places.query_offsets, row.key_offsets = kept.places.key_offsets;

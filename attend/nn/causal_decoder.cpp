@@ -36,6 +36,13 @@ CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t 
       caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {
   // A probe sees the attention of every layer, which one kernel does not show.
   if (rings_.empty() && !pass.probe()) single_ = model.single_step(pass.backend(), rows_.count());
+  if (has_table()) table_.emplace(pass.backend(), rows_.count(), group);
+}
+
+// Only a GPU's attention over plain caches reads other rows, and probes and the single kernel know nothing of it.
+bool CausalDecoder::has_table() const {
+  return !pass_.backend().on_host() && rows_.group() > 1 && rows_.group() <= Backend::kMostFollowed && rings_.empty() &&
+         !sizes_.cleared && !pass_.probe() && !single_;
 }
 
 CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
@@ -76,24 +83,44 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, cons
     // A cache that grew has new memory, so a captured step is no longer valid.
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   const std::int64_t capacity = whole_capacity(caches_, sizes_.max_length);
+  if (table_ && table_->reserve(capacity)) runner_.memory_moved();
   const auto rings = ring_rooms(rings_, caches_);
-  const Scores scores =
-      runner_.run({.tokens = tokens,
-                   .positions = rows_.all_at(length_),
-                   .capacity = capacity,
-                   .limit = std::min(capacity, sizes_.max_length),
-                   .wanted = wanted,
-                   .rings = rings},
-                  [this](Pass&, const auto& newest) { return next_logits(model_, single_.get(), newest, caches_); });
+  const Scores scores = runner_.run({.tokens = tokens,
+                                     .positions = rows_.all_at(length_),
+                                     .capacity = capacity,
+                                     .limit = std::min(capacity, sizes_.max_length),
+                                     .wanted = wanted,
+                                     .rings = rings,
+                                     .moves = table_ ? table_->moves() : std::span<const std::int32_t>()},
+                                    [this](Pass&, const auto& newest) { return next(newest); });
   for (KvCache& cache : caches_) cache.advance(1);
-  history_.append();
+  if (table_)
+    table_->followed();
+  else
+    history_.append();
   ++length_;
   return scores;
 }
 
+Tensor CausalDecoder::next(const StepRunner::Newest& newest) {
+  if (!table_) return next_logits(model_, single_.get(), newest, caches_);
+  StepRunner::Newest following = newest;
+  table_->follow(newest.moves, newest.places.lengths);
+  following.places.rows = newest.tokens.pass()->input(table_->table());
+  return next_logits(model_, nullptr, following, caches_);
+}
+
 void CausalDecoder::reorder(std::span<const std::int32_t> from) {
   check(!prompts_.defined(), "decoder: rows can move only once the prompts are read");
+  const std::int64_t before = rows_.count();
   if (!rows_.move(from)) return;
+  if (table_ && rows_.count() == before) return table_->move(from);
+  if (table_) {
+    const Tensor places = table_->places_of(from);
+    for (KvCache& cache : caches_) cache.gather(places, rows_.count());
+    table_->reset(rows_.count());
+    return runner_.memory_moved();
+  }
   const RowMoves moves = history_.move(pass_.backend(), from);
   for (KvCache& cache : caches_)
     if (cache.reorder(moves)) runner_.memory_moved();

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "attend/nn/causal_model.h"
 #include "attend/nn/row_history.h"
+#include "attend/nn/row_table.h"
 #include "attend/nn/step_model.h"
 #include "attend/nn/step_rows.h"
 #include "attend/nn/step_runner.h"
@@ -39,6 +41,8 @@ class CausalDecoder : public StepModel {
  private:
   CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group, std::int64_t room);
   Tensor read_prompts();  // -> logits [R, V]
+  bool has_table() const;
+  Tensor next(const StepRunner::Newest& newest);  // -> logits [R, V]
 
   const CausalModel& model_;
   CausalModel::Sizes sizes_;
@@ -46,7 +50,8 @@ class CausalDecoder : public StepModel {
   Tensor prompts_;  // undefined after the first step
   StepRows rows_;
   StepRunner runner_;
-  RowHistory history_;
+  RowHistory history_;             // of rows that move in the caches
+  std::optional<RowTable> table_;  // of rows that do not
   std::int64_t length_ = 0;
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;

@@ -122,6 +122,15 @@ bool KvCache::reorder(const RowMoves& moves) {
   return std::exchange(rows_, rows) != rows || !memory_.backend().on_host();
 }
 
+void KvCache::gather(const Tensor& places, std::int64_t rows) {
+  check(!by_heads() && places.size() == rows * capacity(), "kv_cache: {} places for {} rows of {}", places.size(), rows,
+        capacity());
+  Tensor next = make_tensor(memory_.backend(), {rows, 1, capacity(), memory_.dim(3)}, memory_.dtype());
+  memory_.backend().embedding(places, positions(), 1, {}, {}, next.reshape({-1, memory_.dim(3)}));
+  memory_ = std::move(next);
+  rows_ = rows;
+}
+
 // Hypotheses of one sentence mostly differ only in their last tokens, and only those are copied.
 void KvCache::move_in_place(const RowMoves& moves) {
   const auto piece = static_cast<std::size_t>(memory_.dim(3)) * bytes_of(memory_.dtype());

@@ -55,6 +55,9 @@ struct CachePlaces {
   Tensor slots = {};
   // The same for caches that roll, indexed by KvCache::ring_number(); -1 means that the position is not kept.
   std::vector<Tensor> ring_slots = {};
+  // On a GPU, in a search: i32 [rows, capacity], the row that holds each position of a row (RowTable). Undefined means
+  // that each row holds its own.
+  Tensor rows = {};
   // On a GPU, if the rows are positions of one text in one row of the cache: 0, 1, .. rows, and as many zeros. They
   // make every position a packed sequence whose keys begin at the same place (AttentionMask).
   Tensor query_offsets = {}, key_offsets = {};
@@ -92,6 +95,8 @@ class KvCache {
   void append_sequences(const Tensor& keys_values);
   // Reorders rows, and may drop some. True if the memory moved or there are fewer rows.
   bool reorder(const RowMoves& moves);
+  // On a GPU: `rows` rows whose positions are copied from these places, i32 [rows · capacity].
+  void gather(const Tensor& places, std::int64_t rows);
 
   const CacheRing& ring() const { return ring_; }
   const Tensor& slots_in(const CachePlaces& places) const {

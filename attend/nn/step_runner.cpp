@@ -22,7 +22,7 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
 // True if the shared words have the same layout as in the last step.
 bool StepRunner::fits(const Step& step) const {
   return rows_ == static_cast<std::int64_t>(step.tokens.size()) && top_k_ == step.wanted.top_k &&
-         draws_ == !step.wanted.draws.empty();
+         draws_ == !step.wanted.draws.empty() && moves_ == !step.moves.empty();
 }
 
 // True if the oldest running step computes exactly what is asked now.
@@ -39,7 +39,7 @@ bool StepRunner::expected(const Step& step) const {
 // On the host nothing runs concurrently, and a probe must not see steps that may be discarded. Of several positions of
 // one text the caller must say which are kept.
 bool StepRunner::goes_ahead() const {
-  return chooses() && !pass_.backend().on_host() && !pass_.probe() && !(one_text_ && rows_ > 1);
+  return chooses() && !moves_ && !pass_.backend().on_host() && !pass_.probe() && !(one_text_ && rows_ > 1);
 }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
@@ -47,6 +47,8 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
         step.positions.size());
   check(step.wanted.draws.empty() || step.wanted.draws.size() == step.tokens.size(), "decoder: {} draws for {} rows",
         step.wanted.draws.size(), step.tokens.size());
+  check(step.moves.empty() || step.moves.size() == step.tokens.size(), "decoder: {} moves of {} rows",
+        step.moves.size(), step.tokens.size());
   check(step.limit <= step.capacity, "decoder: {} positions in caches of {}", step.limit, step.capacity);
   for (std::int64_t position : step.positions)
     check(position < step.limit, "decoder: position {} of {}", position, step.limit);
@@ -138,7 +140,7 @@ void StepRunner::prepare(const Step& step) {
   if (!fits(step) || !words_.defined()) {
     Backend& backend = pass_.backend();
     rows_ = rows, top_k_ = step.wanted.top_k, rings_ = static_cast<std::int64_t>(step.rings.size());
-    draws_ = !step.wanted.draws.empty(), one_text_ = step.one_text;
+    draws_ = !step.wanted.draws.empty(), moves_ = !step.moves.empty(), one_text_ = step.one_text;
     words_ = make_tensor(backend, {tokens_begin() + (draws_ ? 3 + 2 * top_k_ : 2 + 2 * top_k_) * rows_}, DType::i32);
     ones_ = make_tensor(backend, {moving()}, DType::i32);
     upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(moving()), 1));
@@ -172,12 +174,13 @@ void StepRunner::send(const Step& step) {
   next_draws_.assign(step.wanted.draws.begin(), step.wanted.draws.end());
   for (const SamplingParams& draw : next_draws_) sent_.push_back(static_cast<std::int32_t>(draw.position));
   for (const SamplingParams& draw : next_draws_) std::ranges::copy(words_of(draw), std::back_inserter(sent_));
+  sent_.insert(sent_.end(), step.moves.begin(), step.moves.end());
   for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
 
-// The first step on new memory is often the only one, because a beam search moves rows at every step. So it makes no
-// plan.
+// The first step on new memory is often the only one, where a beam search moves the rows of its caches at every step.
+// So it makes no plan.
 void StepRunner::launch(const Body& body) {
   const auto work = [&] {
     const auto input = [&](std::int64_t begin, const Shape& shape) {
@@ -185,7 +188,9 @@ void StepRunner::launch(const Body& body) {
     };
     CachePlaces places{.lengths = input(rows_, {rows_}), .slots = input(2 * rows_, {rows_})};
     for (std::int64_t i = 0; i < rings_; ++i) places.ring_slots.push_back(input((3 + i) * rows_, {rows_}));
-    leave_answer(body(pass_, {input(tokens_begin(), {rows_, 1}), input(0, {rows_, 1}), std::move(places)}));
+    Newest newest{input(tokens_begin(), {rows_, 1}), input(0, {rows_, 1}), std::move(places)};
+    if (moves_) newest.moves = input(moves_begin(), {rows_});
+    leave_answer(body(pass_, newest));
   };
   if (runs_++ > 0 && !pass_.probe()) {
     graph_.run(memory_, 0, work);

@@ -30,6 +30,7 @@ class StepRunner {
   struct Newest {
     Tensor tokens, positions;
     CachePlaces places;
+    Tensor moves = {};  // i32 [rows], if the step has any
   };
   // A ring and the current capacity of a row in its caches.
   struct RingRoom {
@@ -45,6 +46,7 @@ class StepRunner {
     StepModel::Wanted wanted = {};
     std::span<const std::int64_t> entered = {};  // rows whose text is new since the last step
     std::span<const RingRoom> rings = {};        // rings of caches that roll; the same at every step
+    std::span<const std::int32_t> moves = {};    // the row that each row continues, if the body wants to know it
     bool one_text = false;  // rows are positions of one text, in the first row of the caches; the same at every step
   };
   // u8 [V]: tokens that are excluded from the top k and from sampling.
@@ -77,12 +79,14 @@ class StepRunner {
 
   // The i32 words that host and device share, in this order: positions, lengths, slots, slots of each ring, tokens
   // [rows] each, values [rows, top_k], log_sums [rows], ids [rows, top_k]. With top_k 1 the ids are the tokens, where
-  // the next step reads them. With sampling: positions and so on, positions of the samples [rows], their parameters
-  // [rows, kDrawWords], tokens, their logits, log_sums [rows], values and ids [rows, top_k].
+  // the next step reads them. Moves [rows] stand before the tokens. With sampling: positions and so on, positions of
+  // the samples [rows], their parameters [rows, kDrawWords], tokens, their logits, log_sums [rows], values and ids
+  // [rows, top_k].
   Tensor words(std::int64_t begin, const Shape& shape, DType dtype) const;
   // Words that increase by 1 with every step come first.
   std::int64_t moving() const { return (3 + rings_ + (draws_ ? 1 : 0)) * rows_; }
-  std::int64_t tokens_begin() const { return moving() + (draws_ ? kDrawWords * rows_ : 0); }
+  std::int64_t moves_begin() const { return moving() + (draws_ ? kDrawWords * rows_ : 0); }
+  std::int64_t tokens_begin() const { return moves_begin() + (moves_ ? rows_ : 0); }
   std::int64_t values_begin() const { return tokens_begin() + rows_; }
   std::int64_t sums_begin() const { return values_begin() + (draws_ ? 1 : top_k_) * rows_; }
   std::int64_t ids_begin() const { return top_k_ == 1 ? tokens_begin() : sums_begin() + rows_; }
@@ -99,7 +103,7 @@ class StepRunner {
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
   std::int64_t rows_ = 0, top_k_ = 0, rings_ = 0, runs_ = 0;
-  bool draws_ = false, one_text_ = false;
+  bool draws_ = false, moves_ = false, one_text_ = false;
   // ones_ is added to the moving words after each step; logits_ keeps all logits if they are wanted.
   Tensor suppressed_, words_, ones_, logits_;
   std::vector<std::int32_t> sent_;

@@ -16,7 +16,7 @@ namespace {
 
 void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const AttentionMask& mask) {
   const bool packed = mask.query_offsets.defined();
-  for (const Tensor& ints : {mask.key_lengths, mask.query_offsets, mask.key_offsets, mask.seen_from})
+  for (const Tensor& ints : {mask.key_lengths, mask.query_offsets, mask.key_offsets, mask.seen_from, mask.key_rows})
     if (ints.defined()) check_ints("attention", ints, q);
   if (packed) {
     check(q.rank() == 2 && k.rank() == 2, "attention: packed q and k must be [rows, H·D], not {} and {}", q.shape(),
@@ -46,6 +46,9 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
     check(k.rank() < 4 && from.contiguous() && from.size() == k.rows(),
           "attention: k is {}, so seen_from must have one number for each of its rows, not {}", k.shape(),
           from.shape());
+  if (const Tensor& rows = mask.key_rows; rows.defined())
+    check(!packed && !q.backend().on_host() && rows.contiguous() && rows.shape() == Shape{batch, k.dim(1)},
+          "attention: k is {}, so key_rows must be its first two sizes, on a GPU, not {}", k.shape(), rows.shape());
   if (mask.bias.defined()) {
     const Shape& bias = mask.bias.shape();
     const std::int64_t keys = k.dim(k.rank() == 4 ? 2 : 1);

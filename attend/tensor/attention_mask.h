@@ -16,6 +16,8 @@ namespace attend {
 // window: query t stands at key t + (keys - queries), also where attention is not causal. Kernels skip what it bars.
 // seen_from i32, one for each row of k: queries of its sequence before that one do not see the key, whatever the rest
 // says; kSeenByNone: none does. ops/global_attention.h is who needs it.
+// key_rows i32 [B, S] (dense, on a GPU, up to four queries): key s of sequence b is that of sequence key_rows[b, s], so
+// that the rows of a search read each other's caches.
 // bias [G, H, T, S] (dense only) is added to the scores of sequence b from group b % G; f32 or as q.
 inline constexpr std::int32_t kSeenByNone = 0x7fffffff;
 struct AttentionMask {
@@ -26,6 +28,7 @@ struct AttentionMask {
   Tensor bias = {};
   AttentionWindow window = {};
   Tensor seen_from = {};
+  Tensor key_rows = {};
 
   bool windowed() const { return window.bars(causal); }
 };

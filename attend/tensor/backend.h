@@ -223,6 +223,11 @@ class Backend {
   virtual void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed);
   // scales f32 [n, 4]: what was seen decides the units from now on, with room to double; nothing seen changes nothing.
   virtual void next_units8(const Tensor& scales);
+  // For searches, where caches are not moved: table i32 [rows, positions] says which row of the caches holds
+  // a position of each row. Row r, of lengths[r] positions, continues row from[r], so what the table says of all but
+  // its newest position becomes what it says of that row. Rows continue rows of their group, of `group` neighbours.
+  static constexpr std::int64_t kMostFollowed = 64;  // rows of a group
+  virtual void follow_rows(const Tensor& table, const Tensor& from, const Tensor& lengths, std::int64_t group);
   // A decoder's step as one kernel; null where the device has none for this shape and so many rows.
   virtual std::unique_ptr<CausalStep> causal_step(const DecoderWeights&, std::int64_t /*rows*/) { return nullptr; }
   // Null where the device multiplies by plain tensors as fast.

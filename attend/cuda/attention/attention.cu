@@ -33,6 +33,7 @@ cuda::AttentionParams params_of(const Attention& args, const Tensor& y, const Te
   p.causal = mask.causal, p.windowed = mask.windowed() || mask.seen_from.defined(), p.window = mask.window;
   p.key_lengths = ints(mask.key_lengths), p.seen_from = ints(mask.seen_from);
   p.query_offsets = ints(mask.query_offsets), p.key_offsets = ints(mask.key_offsets);
+  p.rows_of_keys = ints(mask.key_rows);
   if (mask.bias.defined()) {
     p.bias = mask.bias.raw();
     p.bias_bf16 = mask.bias.dtype() == DType::bf16;
@@ -60,7 +61,10 @@ int bias_chunks(const cuda::AttentionParams& p, std::int64_t size) {
 }  // namespace
 
 void CudaBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
-  cuda::launch_attention_forward(params_of(args, y, lse), stream());
+  const cuda::AttentionParams p = params_of(args, y, lse);
+  check(!p.rows_of_keys || cuda::attention_decodes(p),
+        "cuda: attention: key_rows are for a few queries at a time, not {}", p.queries);
+  cuda::launch_attention_forward(p, stream());
   launch_check("attention");
 }
 

@@ -38,7 +38,8 @@ struct AttentionParams {
       nullptr;  // [key_rows]; what has it is windowed, if only by a window that bars nothing
   AttentionWindow window = {};
   const std::int32_t *key_lengths = nullptr, *query_offsets = nullptr, *key_offsets = nullptr;
-  const void* bias = nullptr;  // [G, H, T, S]
+  const std::int32_t* rows_of_keys = nullptr;  // [B, S]: the sequence that holds each key; "decode" alone knows it
+  const void* bias = nullptr;                  // [G, H, T, S]
   bool bias_bf16 = false;
   int groups = 1;
   float dropout_rate = 0;
@@ -62,6 +63,7 @@ struct AttentionBackwardParams {
 };
 
 void launch_attention_forward(const AttentionParams& p, cudaStream_t stream);
+bool attention_decodes(const AttentionParams& p);  // whether that goes to "decode"
 std::size_t attention_backward_scratch(const AttentionParams& p);
 // Whether the backward pass can leave sums; then it does, where they are not null.
 bool attention_backward_leaves_sums(const AttentionParams& p, const AttentionBackwardParams& g);

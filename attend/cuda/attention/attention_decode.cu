@@ -1,7 +1,8 @@
 // Attention of a few queries over many keys, as in decoding: nothing to multiply by tiles, so the keys are read once
 // with all threads of a block, D/8 lanes per key and four keys in flight each, and the partial softmaxes are joined at
 // the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time. Where there are few
-// heads and many keys, the blocks of a cluster (Hopper) share them, and the first joins what all have found.
+// heads and many keys, the blocks of a cluster (Hopper) share them, and the first joins what all have found. Where
+// there are more heads than the GPU holds such blocks, blocks of 128 threads have less to join.
 #include "attend/cuda/attention/attention_mask.cuh"
 #include "attend/cuda/bulk_copy.cuh"
 #include "attend/cuda/capability.h"
@@ -13,7 +14,7 @@
 namespace attend::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kBlock = 512, kSmallBlock = 128;
 constexpr int kAtOnce = 4;  // keys in flight a lane group
 
 template <class T>
@@ -84,7 +85,7 @@ __device__ __forceinline__ void join_blocks([[maybe_unused]] Found<kColumns>& fo
 #endif
 }
 
-template <class T, int kLanes>
+template <class T, int kLanes, int kThreads>
 __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionParams p) {
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
   __shared__ float maxima[kWarps], sums[kWarps];
@@ -108,8 +109,9 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   const int share = ceil_div(ceil_div(limit, pieces), kGroups) * kGroups;
   const int begin = min(piece * share, limit), stop = min(begin + share, limit);
   const auto place = [&](int i) { return i < marked ? i : i - marked + from; };
-  const auto* k = static_cast<const T*>(p.k) + span.key_row * p.k_stride + column;
-  const auto* v = static_cast<const T*>(p.v) + span.key_row * p.v_stride + column;
+  const auto* k = static_cast<const T*>(p.k) + column;
+  const auto* v = static_cast<const T*>(p.v) + column;
+  const std::int32_t* rows = p.rows_of_keys ? p.rows_of_keys + static_cast<std::int64_t>(b) * p.keys : nullptr;
   const BiasReader bias(p, b, h);
   const std::int64_t row = span.query_row + t;
 
@@ -124,9 +126,10 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int at = place(min(first + i * kGroups + group, stop - 1));
+      const std::int64_t key = (rows ? static_cast<std::int64_t>(rows[at]) * p.keys : span.key_row) + at;
       float keys[8];
-      load_eight(k + at * p.k_stride, keys);
-      load_eight(v + at * p.v_stride, values[i]);
+      load_eight(k + key * p.k_stride, keys);
+      load_eight(v + key * p.v_stride, values[i]);
       scores[i] = 0;
 #pragma unroll
       for (int e = 0; e < 8; ++e) scores[i] = fmaf(q[e], keys[e], scores[i]);
@@ -196,15 +199,21 @@ int pieces_for(const AttentionParams& p, int blocks) {
   return has_wgmma() ? pieces : 1;
 }
 
+template <class T, int kThreads>
+auto kernel_for(int width) {
+  if (width <= 32) return attention_decode<T, 4, kThreads>;
+  return width <= 64 ? attention_decode<T, 8, kThreads> : attention_decode<T, 16, kThreads>;
+}
+
 template <class T>
 void launch(const AttentionParams& p, cudaStream_t stream) {
-  const int blocks = p.queries * p.batch * p.heads;
-  const auto kernel = p.width <= 32    ? attention_decode<T, 4>
-                      : p.width <= 64  ? attention_decode<T, 8>
-                      : p.width <= 128 ? attention_decode<T, 16>
-                                       : attention_decode<T, 32>;
-  const int pieces = pieces_for(p, blocks);
-  launch_early(true, kernel, static_cast<unsigned>(blocks * pieces), kThreads, stream, p, pieces);
+  constexpr int kMany = 4 * 132;  // blocks of 512 threads that a GPU holds at once
+  const int blocks = p.queries * p.batch * p.heads, pieces = pieces_for(p, blocks);
+  const bool small = blocks > kMany && p.width <= kSmallBlock;
+  const auto kernel = small            ? kernel_for<T, kSmallBlock>(p.width)
+                      : p.width <= 128 ? kernel_for<T, kBlock>(p.width)
+                                       : attention_decode<T, 32, kBlock>;
+  launch_early(true, kernel, static_cast<unsigned>(blocks * pieces), small ? kSmallBlock : kBlock, stream, p, pieces);
 }
 
 }  // namespace

@@ -63,15 +63,18 @@ bool attention_rows_aligned(const AttentionParams& p) {
   return aligned(p.q, p.q_stride) && aligned(p.k, p.k_stride) && aligned(p.v, p.v_stride) && aligned(p.y, 8);
 }
 
+bool attention_decodes(const AttentionParams& p) {
+  return attention_rows_aligned(p) && p.queries <= kDecodeQueries && p.dropout_rate <= 0 && !p.seen_from;
+}
+
 void launch_attention_forward(const AttentionParams& p, cudaStream_t stream) {
   if (empty(p) || p.query_rows == 0) return;
   if (p.query_offsets)
     clear_behind(p, p.y, static_cast<std::int64_t>(p.heads) * p.width, p.query_rows, p.query_offsets, stream);
   if (p.queries == 0) return;
-  const bool tiles = attention_rows_aligned(p);
-  if (tiles && p.queries <= kDecodeQueries && p.dropout_rate <= 0 && !p.seen_from)
+  if (attention_decodes(p))
     launch_attention_forward_decode(p, stream);
-  else if (tiles && p.bf16)
+  else if (p.bf16 && attention_rows_aligned(p))
     launch_attention_forward_tiled(p, stream);
   else
     launch_attention_forward_exact(p, stream);
