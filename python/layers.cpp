@@ -356,11 +356,11 @@ void add_training(py::module_& module) {
            "Reads safetensors; another name or shape raises Error.");
   py::class_<layers::Optimizer>(module, "Optimizer", "Made by AdamW() or SGD().")
       .def(py::init([](const Parameters& parameters, const std::string& kind, const py::object& rate, float beta1,
-                       float beta2, float eps, float weight_decay, float momentum, float clip_norm) {
+                       float beta2, float eps, float weight_decay, float momentum, bool nesterov, float clip_norm) {
         layers::OptimizerOptions options{.kind = kind == "sgd" ? layers::OptimizerOptions::sgd
                                                                : layers::OptimizerOptions::adamw,
                                          .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay,
-                                         .momentum = momentum, .clip_norm = clip_norm};
+                                         .momentum = momentum, .nesterov = nesterov, .clip_norm = clip_norm};
         if (py::isinstance<py::float_>(rate) || py::isinstance<py::int_>(rate))
           options.rate = rate.cast<float>();
         else

@@ -22,6 +22,7 @@
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/mvit.h"
 #include "attend/models/resnet.h"
+#include "attend/models/resnet9.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/sagan.h"
 #include "attend/models/swin.h"
@@ -199,6 +200,7 @@ constexpr Entry kEntries[] = {
     images<models::SwinClassifier, models::swin_config>("swin", {.free_size = true}),
     images<models::MViTClassifier, models::mvit_config>("mvit", {.head = models::MViT::kHead}),
     images<models::ResNetClassifier, models::resnet_config>("resnet", {.free_size = true}),
+    images<models::ResNet9Classifier, models::resnet9_config>("resnet9"),
     detr("detr"),
     captioner<make_own_captioner>("captioner"),
     captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),

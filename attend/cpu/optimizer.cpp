@@ -51,7 +51,7 @@ void CpuBackend::adamw(const Optimizer& args, float beta1, float beta2, float ep
                 [&](std::int64_t begin, std::int64_t end) { rows_.adamw[cpu::kind_of(args.value)](rows, begin, end); });
 }
 
-void CpuBackend::sgd(const Optimizer& args, float momentum, const Tensor& velocity) {
+void CpuBackend::sgd(const Optimizer& args, const Momentum& momentum, const Tensor& velocity) {
   stop_recording();
   cpu::SgdRows rows;
   rows.clip = clip_of(args);
@@ -61,7 +61,7 @@ void CpuBackend::sgd(const Optimizer& args, float momentum, const Tensor& veloci
   rows.gradient = args.gradient.data<float>();
   rows.velocity = velocity.defined() ? velocity.data<float>() : nullptr;
   rows.rate = args.rate.data<float>()[0];
-  rows.momentum = momentum, rows.decay = args.weight_decay;
+  rows.momentum = momentum.share, rows.nesterov = momentum.nesterov, rows.decay = args.weight_decay;
   cpu::for_rows(pool(), args.master.size(), 2,
                 [&](std::int64_t begin, std::int64_t end) { rows_.sgd[cpu::kind_of(args.value)](rows, begin, end); });
 }

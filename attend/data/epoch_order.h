@@ -16,7 +16,12 @@
 namespace attend::data {
 
 // What random numbers of images are for; each has a seed of its own.
-enum class ImageStream : std::uint32_t { order = 0x6f726472, augment = 0x6175676d, mix = 0x6d697865 };
+enum class ImageStream : std::uint32_t {
+  order = 0x6f726472,
+  augment = 0x6175676d,
+  mix = 0x6d697865,
+  flip = 0x666c6970
+};
 
 inline std::uint64_t image_seed(std::uint64_t seed, ImageStream stream, std::uint64_t number) {
   const Random4 random = philox(seed, static_cast<std::uint32_t>(stream), number);

@@ -7,7 +7,6 @@
 
 #include "attend/base/error.h"
 #include "attend/image/augment_ops.h"
-#include "attend/image/crop.h"
 
 namespace attend::image {
 
@@ -63,10 +62,10 @@ Image random_resized_crop(const Image& image, int width, int height, const Resiz
   return resize(part, width, height, {.filter = options.filter});
 }
 
-Image random_shift(const Image& image, int padding, Draws& draws) {
+Image random_shift(const Image& image, int padding, Draws& draws, Border border) {
   check(padding >= 0, "shift: by {} pixels makes no sense", padding);
   const int left = draws.below(2 * padding + 1) - padding, top = draws.below(2 * padding + 1) - padding;
-  return crop(image, {left, top, left + image.width, top + image.height});
+  return crop(image, {left, top, left + image.width, top + image.height}, border);
 }
 
 Image random_flip(const Image& image, Draws& draws, double probability) {
@@ -159,6 +158,12 @@ std::optional<PixelBox> random_erasing(int width, int height, const Erasing& opt
     return PixelBox{left, top, left + w, top + h};
   }
   return std::nullopt;
+}
+
+PixelBox random_cutout(int width, int height, int side, Draws& draws) {
+  const int x = draws.below(width), y = draws.below(height), half = side / 2;
+  return {std::max(0, x - half), std::max(0, y - half), std::min(width, x - half + side),
+          std::min(height, y - half + side)};
 }
 
 namespace {

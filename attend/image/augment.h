@@ -7,6 +7,7 @@
 #include <span>
 
 #include "attend/base/random.h"
+#include "attend/image/crop.h"
 #include "attend/image/image.h"
 #include "attend/image/resize.h"
 
@@ -42,8 +43,8 @@ struct ResizedCrop {
 PixelBox random_part(int width, int height, const ResizedCrop& options, Draws& draws);
 Image random_resized_crop(const Image& image, int width, int height, const ResizedCrop& options, Draws& draws);
 
-// Moved by up to `padding` pixels each way, black where nothing is left (the usual one for CIFAR).
-Image random_shift(const Image& image, int padding, Draws& draws);
+// Moved by up to `padding` pixels each way (the usual one for CIFAR).
+Image random_shift(const Image& image, int padding, Draws& draws, Border border = Border::black);
 Image random_flip(const Image& image, Draws& draws, double probability = 0.5);
 
 // RandAugment (Cubuk et al. 2020): so many operations in turn, each drawn from the same fourteen.
@@ -57,6 +58,9 @@ struct Erasing {
   double probability = 0.5, least_area = 0.02, most_area = 0.33, least_ratio = 0.3, most_ratio = 3.3;
 };
 std::optional<PixelBox> random_erasing(int width, int height, const Erasing& options, Draws& draws);
+// Cutout (DeVries & Taylor 2017): a square of side x side pixels around any pixel; what lies outside of the image is
+// cut off.
+PixelBox random_cutout(int width, int height, int side, Draws& draws);
 // Zero in every channel of values [height, width, channels].
 void erase(std::span<float> values, int width, int height, const PixelBox& box);
 

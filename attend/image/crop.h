@@ -8,8 +8,10 @@
 
 namespace attend::image {
 
-// The box may reach beyond the image; what is there is black.
-Image crop(const Image& image, const PixelBox& box);
+// What a box that reaches beyond an image gets there: black, or the pixels in front of the edge in reverse order, which
+// itself is not repeated (as in numpy.pad).
+enum class Border : std::uint8_t { black, reflected };
+Image crop(const Image& image, const PixelBox& box, Border border = Border::black);
 
 // Where the middle begins when what is left over (or, below 0, missing) is odd: how half of it is rounded.
 //   down         transformers with its backend "pil"

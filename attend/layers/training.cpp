@@ -21,7 +21,7 @@ train::OptimizerOptions options_of(const OptimizerOptions& options) {
           .eps = options.eps,
           .weight_decay = options.weight_decay,
           .decayed = train::OptimizerOptions::everything,
-          .momentum = options.momentum,
+          .momentum = {.share = options.momentum, .nesterov = options.nesterov},
           .clip_norm = options.clip_norm};
 }
 

@@ -39,6 +39,7 @@ struct OptimizerOptions {
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;  // adamw
   float weight_decay = 0;                           // reaches everything, as in torch
   float momentum = 0;                               // sgd
+  bool nesterov = false;                            // sgd: Nesterov's momentum
   float clip_norm = 0;                              // largest norm of all gradients together; 0: any
 };
 

@@ -15,6 +15,9 @@
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/drop_path.h"
 #include "attend/ops/layout.h"
+#include "attend/ops/pooling.h"
+#include "attend/ops/reduce.h"
+#include "attend/ops/softmax.h"
 
 namespace attend::models {
 
@@ -66,6 +69,13 @@ void check_config(const ViTConfig& config, std::string_view what) {
           "{}: the ResNet's grid is {} x {}, which a patch_size of {} does not divide", what, config.grid(),
           config.grid(), config.patch_size);
   }
+  check(config.stem == "strided" || (config.stem == "pooled" && config.convolutional()),
+        "{}: stem must be strided, or for vit_conv pooled, not '{}'", what, config.stem);
+  check(config.pooling == "token" || config.pooling == "mean" || config.pooling == "sequence",
+        "{}: pooling must be token, mean or sequence, not '{}'", what, config.pooling);
+  check(config.pooling == "token" || !config.distilled(), "{}: pooling is '{}', but a deit has class tokens", what,
+        config.pooling);
+  check(!config.pooled_stem() || config.patch_size > 1, "{}: a pooled stem needs a patch_size of at least 2", what);
   check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
   check_limited(what, "hidden_size", config.width, 8, limits::kWidestModel);
   check_limited(what, "num_hidden_layers", config.layers, 1, limits::kMostLayers);
@@ -108,6 +118,9 @@ Json vit_json(const ViTConfig& config) {
   if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
   json.update(write_fields(config));
   json["qkv_bias"] = true;
+  const ViTConfig usual;
+  if (config.stem == usual.stem) json.erase("stem");
+  if (config.pooling == usual.pooling) json.erase("pooling");
   if (config.hybrid()) json["backbone_config"] = resnet_json(config.backbone);
   write_labels(json, config.labels);
   write_problem_type(json, config.problem, config.labels.size());
@@ -144,9 +157,20 @@ void ViTLayer::operator()(nn::Residual& stream) const {
   });
 }
 
-ConvolutionStem::ConvolutionStem(const ViTConfig& config) : projection_(config.width, config.width, linear(config)) {
+ConvolutionStem::ConvolutionStem(const ViTConfig& config) {
+  constexpr std::int64_t kPooledWidth = 64;
   const std::int64_t count = halvings(config);
   std::int64_t in = config.channels;
+  if (config.pooled_stem()) {
+    for (std::int64_t i = 1; i <= count; ++i) {
+      const std::int64_t out = i < count ? kPooledWidth : config.width;
+      convolutions_.emplace_back(in, out,
+                                 nn::Conv2dConfig{.kernel = {3, 3}, .window = {.padding = {1, 1}}, .bias = false});
+      in = out;
+    }
+    return;
+  }
+  projection_.emplace(config.width, config.width, linear(config));
   for (std::int64_t i = 0; i <= count; ++i) {
     const std::int64_t out = std::max<std::int64_t>(config.width >> (count - i), 1), stride = i == 0 ? 1 : 2;
     convolutions_.emplace_back(
@@ -159,9 +183,14 @@ ConvolutionStem::ConvolutionStem(const ViTConfig& config) : projection_(config.w
 
 Tensor ConvolutionStem::operator()(const Tensor& pixels) const {
   Tensor x = pixels;
+  if (!projection_) {  // a pooled one
+    for (const nn::Conv2d& convolution : convolutions_)
+      x = ops::max_pool2d(ops::relu(convolution(x)), {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+    return x;  // [B, side, side, C]
+  }
   // After the first convolution each one halves height and width.
   for (std::size_t i = 0; i < convolutions_.size(); ++i) x = ops::relu(norms_[i](convolutions_[i](x)));
-  return projection_(x);  // [B, side, side, C]
+  return (*projection_)(x);  // [B, side, side, C]
 }
 
 ViT::ViT(const ViTConfig& config)
@@ -177,6 +206,7 @@ ViT::ViT(const ViTConfig& config)
       stem_(config_),
       norm_(config.width, config.norm_eps) {
   if (config.hybrid()) backbone_.emplace(config.backbone);
+  if (config.pooling == "sequence") attention_pool_.emplace(config.width, 1, linear(config));
   for (std::int64_t i = 0; i < config.layers; ++i) layers_.emplace_back(config_, i);
 }
 
@@ -190,7 +220,8 @@ Tensor ViT::embed(const Tensor& pixels) const {
   const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});  // [B, P, C]
   // Tokens stand before the patches: [B, tokens + P, C].
   const Tensor all =
-      config_.distilled()
+      config_.tokens() == 0 ? patches
+      : config_.distilled()
           ? ops::concat({repeated(class_token_, patches), repeated(distillation_token_, patches), patches}, 1)
           : ops::concat({repeated(class_token_, patches), patches}, 1);
   // Learned positions are the same for every image: [B, tokens + P, C].
@@ -211,7 +242,13 @@ void ViT::fold() {
   if (backbone_) nn::fold_norms(*backbone_);
 }
 
-Tensor ViT::features(const Tensor& states) const { return token_state(states, 0); }
+Tensor ViT::features(const Tensor& states) const {
+  if (config_.tokens() > 0) return token_state(states, 0);
+  if (!attention_pool_) return ops::mean(states, 1);
+  const std::int64_t B = states.dim(0), P = states.dim(1), C = states.width();
+  const Tensor weights = ops::softmax((*attention_pool_)(states).reshape({B, 1, P}));  // [B, 1, P]
+  return ops::matmul(weights, states).reshape({B, C});
+}
 
 std::vector<AttentionPlace> ViT::attention_places() const {
   std::vector<AttentionPlace> places;

@@ -3,7 +3,9 @@
 // of the class token represents the image. DeiT (Touvron et al. 2020) adds a second such token, which learns from a
 // teacher. A convolutional stem (Xiao et al. 2021) may replace the patch projection, and a hybrid (section 3.1, "Hybrid
 // Architecture") cuts the last grid of a ResNet into patches instead of the image. Files of these two kinds are our
-// own: the paper's hybrid has group norms and standardised weights, this one the batch norms of resnet.h.
+// own: the paper's hybrid has group norms and standardised weights, this one the batch norms of resnet.h. A compact
+// convolutional transformer (Hassani et al. 2021, "CCT") is a convolutional one with the stem "pooled" and the pooling
+// "sequence".
 //
 //   pixels [B, H, W, channels] -> embed -> [B, 1 + P, C] -> L layers -> states [B, 1 + P, C] -> features [B, C]
 //
@@ -43,6 +45,12 @@ struct ViTConfig {
   // Of a hybrid, "backbone_config" of its file: by default ResNet-50 up to a stride of 16, as in R50+ViT-B/16. Its last
   // grid is cut into patches of patch_size, which is then mostly 1.
   ResNetConfig backbone = {.hidden_sizes = {256, 512, 1024}, .depths = {3, 4, 9}};
+  // Our own settings. The stem of vit_conv: "strided" convolutions (Xiao et al. 2021), or "pooled" ones (CCT, section
+  // 3.3).
+  std::string stem = "strided";
+  // What represents an image: the state of the class "token", the "mean" of all patches (Beyer et al. 2022), or their
+  // weighted sum, "sequence" pooling (CCT, section 3.2). The last two have no class token.
+  std::string pooling = "token";
 
   std::string architecture = {};  // for example "ViTForImageClassification"
   std::vector<std::string> labels = {};
@@ -55,7 +63,9 @@ struct ViTConfig {
   std::int64_t grid() const;  // places along one side of the hybrid's ResNet
   // Patches along one side of the image.
   std::int64_t side() const { return (hybrid() ? grid() : image_size) / patch_size; }
-  std::int64_t tokens() const { return distilled() ? 2 : 1; }  // tokens before the patches: class, and teacher
+  bool pooled_stem() const { return stem == "pooled"; }
+  // Tokens before the patches: class, and teacher.
+  std::int64_t tokens() const { return pooling != "token" ? 0 : distilled() ? 2 : 1; }
 
   // Field names follow config.json.
   template <class Visitor>
@@ -73,6 +83,8 @@ struct ViTConfig {
     v("drop_path_rate", drop_path, "stochastic depth: how often the last layer is left out, the others less");
     v("layer_norm_eps", norm_eps, "added to variances");
     v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
+    v("stem", stem, "of vit_conv: strided convolutions, or pooled ones (CCT)");
+    v("pooling", pooling, "what represents an image: the class token, the mean of the patches, or sequence (CCT)");
   }
 };
 
@@ -98,22 +110,24 @@ class ViTLayer {
   float drop_path_;
 };
 
-// A stem of 3 x 3 convolutions, each with batch norm and relu. The first keeps the image's size. Each of the others
-// halves the grid and doubles the channels, until the grid is that of the patches. A projection ends it. pixels [B, H,
-// W, channels] -> [B, side, side, C]
+// A stem of 3 x 3 convolutions. pixels [B, H, W, channels] -> [B, side, side, C]
+//   strided   each has batch norm and relu. The first keeps the image's size. Each of the others halves the grid and
+//             doubles the channels, until the grid is that of the patches. A projection ends it.
+//   pooled    each has relu and a max pool that halves the grid; all but the last have 64 channels.
 class ConvolutionStem {
  public:
   explicit ConvolutionStem(const ViTConfig& config);
   Tensor operator()(const Tensor& pixels) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("convolutions", convolutions_), v("norms", norms_), v("projection", projection_);
+    v("convolutions", convolutions_), v("norms", norms_);
+    if (projection_) v("projection", *projection_);
   }
 
  private:
   std::vector<nn::Conv2d> convolutions_;
   std::vector<nn::BatchNorm> norms_;
-  nn::Linear projection_;
+  std::optional<nn::Linear> projection_;  // of a strided one
 };
 
 // The body: everything but the classifier.
@@ -130,7 +144,7 @@ class ViT {
   Tensor embed(const Tensor& pixels) const;
   // States after the last norm, [B, tokens + P, C]. hidden receives the embeddings and the output of every layer.
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
-  // Equation 4: the state of the class token, [B, C].
+  // Equation 4: the state of the class token, or what stands for it (ViTConfig::pooling), [B, C].
   Tensor features(const Tensor& states) const;
   std::vector<AttentionPlace> attention_places() const;
   static std::string attention_label(std::int64_t layer);
@@ -138,7 +152,7 @@ class ViT {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("embeddings.cls_token", class_token_);
+    if (config_.tokens() > 0) v("embeddings.cls_token", class_token_);
     if (config_.distilled()) v("embeddings.distillation_token", distillation_token_);
     v("embeddings.position_embeddings", positions_);
     if (backbone_) v("embeddings.patch_embeddings.backbone", *backbone_);
@@ -147,6 +161,7 @@ class ViT {
     else
       v("embeddings.patch_embeddings.projection", patches_);
     v("encoder.layer", layers_), v("layernorm", norm_);
+    if (attention_pool_) v("attention_pool", *attention_pool_);
   }
 
  private:
@@ -157,6 +172,7 @@ class ViT {
   std::optional<ResNet> backbone_;  // of a hybrid
   std::vector<ViTLayer> layers_;
   nn::LayerNorm norm_;
+  std::optional<nn::Linear> attention_pool_;  // of sequence pooling: [.., C] -> [.., 1]
 };
 
 // The body with a classifier, or with two whose scores are averaged (DeiT, section 4).

@@ -159,6 +159,13 @@ struct Optimizer {
   float weight_decay = 0;
 };
 
+// Momentum of sgd: v = share · v + g, w -= rate · v; Nesterov's (Sutskever et al. 2013, as in torch) looks ahead:
+// w -= rate · (g + share · v).
+struct Momentum {
+  float share = 0;
+  bool nesterov = false;
+};
+
 // A step that was captured and can be launched again as one unit.
 class Graph {
  public:

@@ -84,7 +84,7 @@ class NullBackend : public Backend {
                          const Tensor&, const Tensor&) override {}
   void gradient_norm(const Tensor&, float, const Tensor&) override {}
   void adamw(const Optimizer&, float, float, float, const Tensor&, const Tensor&) override {}
-  void sgd(const Optimizer&, float, const Tensor&) override {}
+  void sgd(const Optimizer&, const Momentum&, const Tensor&) override {}
 };
 
 }  // namespace attend

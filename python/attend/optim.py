@@ -28,13 +28,15 @@ def _rate(rate: Rate) -> Rate:
 def AdamW(parameters: Parameters, rate: Rate = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
           weight_decay: float = 0.0, clip_norm: float = 0.0) -> Optimizer:
     """AdamW (Loshchilov & Hutter 2019); without weight decay it is Adam."""
-    return Optimizer(parameters, "adamw", _rate(rate), betas[0], betas[1], eps, weight_decay, 0.0, clip_norm)
+    return Optimizer(parameters, "adamw", _rate(rate), betas[0], betas[1], eps, weight_decay, 0.0, False,
+                     clip_norm)
 
 
 def SGD(parameters: Parameters, rate: Rate = 1e-2, momentum: float = 0.0, weight_decay: float = 0.0,
-        clip_norm: float = 0.0) -> Optimizer:
-    """Stochastic gradient descent with momentum."""
-    return Optimizer(parameters, "sgd", _rate(rate), 0.9, 0.999, 1e-8, weight_decay, momentum, clip_norm)
+        clip_norm: float = 0.0, nesterov: bool = False) -> Optimizer:
+    """Stochastic gradient descent with momentum; `nesterov` as in torch."""
+    return Optimizer(parameters, "sgd", _rate(rate), 0.9, 0.999, 1e-8, weight_decay, momentum, nesterov,
+                     clip_norm)
 
 
 def cosine(peak: float, warmup: int, steps: int, floor: float = 0.0) -> Callable[[int], float]:

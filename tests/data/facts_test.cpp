@@ -125,6 +125,28 @@ TEST_F(Facts, FoldersOfImages) {
   EXPECT_EQ(findings_with(facts, "two different labels: 1"), 1);
 }
 
+TEST_F(Facts, ImagesToTestWithAreCompared) {
+  png("set/train/cat/1.png", 1), png("set/train/cat/2.png", 2), png("set/train/Sea horse/1.png", 3);
+  png("set/train/sea-horse/1.png", 4), png("set/train/sea-horse/2.png", 5);
+  png("set/test/cat/9.png", 2), png("set/test/cat/8.png", 9), png("set/test/bird/1.png", 10);
+  file("set/test/cat/broken.png", "no image");
+  const auto expect = [&](const DataFacts& facts) {
+    EXPECT_EQ(facts.examples, 5);
+    EXPECT_EQ(findings_with(facts, "images of the test set that are in the training set too (equal pixels): 1"), 1);
+    EXPECT_EQ(findings_with(facts, "labels that do not match, in the test set alone: 1"), 1);
+    EXPECT_EQ(findings_with(facts, "labels without an image in the test set: 2"), 1);
+    EXPECT_EQ(findings_with(facts, "differ in case, blanks, - or _ alone: 1"), 1);
+    EXPECT_EQ(findings_with(facts, "classes with a single example: 1"), 1);
+    EXPECT_EQ(findings_with(facts, "broken files: 1"), 1);
+  };
+  expect(gather_facts(recognise({folder_ / "set"})));  // its own test part
+  expect(gather_facts(recognise({folder_ / "set/train"}), {.test = folder_ / "set/test"}));
+  // Without one, nothing is said of it.
+  const DataFacts alone = gather_facts(recognise({folder_ / "set/train"}));
+  EXPECT_EQ(findings_with(alone, "test set"), 0);
+  EXPECT_THROW(gather_facts(recognise({file("t.txt", "a\nb\n")}), {.test = folder_ / "set/test"}), Error);
+}
+
 TEST_F(Facts, SaysWhatWasExpectedAndFound) {
   png("flat/1.png", 1);
   EXPECT_EQ(recognise({folder_ / "flat"}).kind, DataKind::loose_images);

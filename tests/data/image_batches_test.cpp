@@ -145,6 +145,49 @@ TEST_F(ImageBatchesTest, AImageIsAugmentedAnewInEveryEpoch) {
   EXPECT_LE(seen.size(), 162u);
 }
 
+// Jordan 2024, section 3.6: an image is flipped by chance in the first epoch, and from then on in every other one.
+TEST_F(ImageBatchesTest, FlipsAlternate) {
+  const LabelledImages images = noise(40);
+  ImageReader reader(images);
+  ImageOptions options = plain(32);
+  options.flip = options.alternate_flip = true;
+  ImageBatches batches(reader, all_of(images), options, {.batch = 40});
+  const auto seen = [&] {  // by label, and which of the four
+    std::map<std::vector<float>, int> list;
+    const HostImageBatch batch = batches.next();
+    for (std::size_t i = 0; i < 40; ++i)
+      ++list[{batch.values.begin() + static_cast<std::ptrdiff_t>(i * 3072),
+              batch.values.begin() + static_cast<std::ptrdiff_t>((i + 1) * 3072)}];
+    return list;
+  };
+  const auto first = seen(), second = seen(), third = seen();
+  EXPECT_EQ(first, third);
+  std::size_t both = 0, plain_ones = 0;
+  for (const auto& one : first) both += second.contains(one.first);
+  EXPECT_EQ(both, 0u);
+  for (std::int64_t i = 0; i < 40; ++i) {
+    const image::Image image = images.read(i);
+    plain_ones += first.contains(std::vector<float>(image.pixels.begin(), image.pixels.end()));
+  }
+  EXPECT_GT(plain_ones, 8u);
+  EXPECT_LT(plain_ones, 32u);
+}
+
+TEST_F(ImageBatchesTest, CutoutBlanksASquare) {
+  const LabelledImages images = small(1);
+  ImageReader reader(images);
+  ImageOptions options = plain(32);
+  options.mean = "-1";  // 0 is no pixel's value but the square's
+  options.cutout = 6;
+  ImageBatches batches(reader, {0}, options, {.batch = 1});
+  for (int i = 0; i < 50; ++i) {
+    const HostImageBatch batch = batches.next();
+    const auto blank = std::ranges::count(batch.values, 0.0f);
+    EXPECT_GE(blank, 3 * 3 * 3);
+    EXPECT_LE(blank, 6 * 6 * 3);
+  }
+}
+
 TEST_F(ImageBatchesTest, MixedLabelsAreThoseOfTheMixedImages) {
   const LabelledImages images = small();
   ImageReader reader(images);
@@ -293,6 +336,9 @@ TEST(ImageOptionsTest, AreCheckedAndListed) {
   EXPECT_EQ(message([](ImageOptions&) {}), "no error");
   EXPECT_EQ(message([](ImageOptions& o) { o.image_size = 0; }), "image_size must be from 1 to 16384, not 0");
   EXPECT_EQ(message([](ImageOptions& o) { o.crop = "x"; }), "crop is resized, shift or none, not 'x'");
+  EXPECT_EQ(message([](ImageOptions& o) { o.border = "x"; }), "border is black or reflected, not 'x'");
+  EXPECT_EQ(message([](ImageOptions& o) { o.cutout = -1; }), "cutout must be from 0 to 448, not -1");
+  EXPECT_EQ(message([](ImageOptions& o) { o.flip = false, o.alternate_flip = true; }), "alternate_flip needs flip");
   EXPECT_EQ(message([](ImageOptions& o) { o.erasing = 2; }), "erasing must be from 0 to 1, not 2");
   EXPECT_EQ(message([](ImageOptions& o) { o.mixup = NAN; }), "mixup must be from 0 to 1000, not nan");
   EXPECT_EQ(message([](ImageOptions& o) { o.rand_augment_magnitude = 31; }),

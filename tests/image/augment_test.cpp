@@ -160,6 +160,41 @@ TEST(Augment, Erasing) {
   EXPECT_THROW(image::erase(values, 4, 4, {0, 0, 5, 1}), Error);
 }
 
+// DeVries & Taylor 2017, section 3: the centre is any pixel with the same probability, and the square may reach beyond
+// the image.
+TEST(Augment, Cutout) {
+  constexpr int kSide = 8, kSize = 32;
+  std::vector<int> left(kSize);
+  int whole = 0;
+  for (std::uint32_t i = 0; i < 4096; ++i) {
+    Draws draws(3, i);
+    const image::PixelBox box = image::random_cutout(kSize, kSize, kSide, draws);
+    EXPECT_GE(box.left, 0);
+    EXPECT_GE(box.top, 0);
+    EXPECT_LE(box.right, kSize);
+    EXPECT_LE(box.bottom, kSize);
+    EXPECT_GE(box.width(), kSide / 2);
+    EXPECT_LE(box.width(), kSide);
+    whole += box.width() == kSide && box.height() == kSide;
+    ++left[static_cast<std::size_t>(box.left)];
+  }
+  // 25 of 32 centres a direction have room for all of it, and 5 begin at the edge.
+  EXPECT_NEAR(whole, 4096.0 * 25 * 25 / 1024, 130);
+  EXPECT_NEAR(left[0], 4096.0 * 5 / 32, 100);
+}
+
+// As numpy.pad(mode="reflect") and torch's: c b | a b c d | c b.
+TEST(Augment, ReflectedBorders) {
+  image::Image row(4, 3);
+  for (int y = 0; y < 3; ++y)
+    for (int x = 0; x < 12; ++x) row.row(y)[x] = static_cast<std::uint8_t>(10 * y + x / 3);
+  const image::Image wide = image::crop(row, {-2, -1, 6, 4}, image::Border::reflected);
+  const int columns[] = {2, 1, 0, 1, 2, 3, 2, 1}, rows[] = {1, 0, 1, 2, 1};
+  for (int y = 0; y < 5; ++y)
+    for (int x = 0; x < 8; ++x) EXPECT_EQ(wide.row(y)[3 * x], 10 * rows[y] + columns[x]);
+  EXPECT_THROW(image::crop(row, {-4, 0, 4, 3}, image::Border::reflected), Error);
+}
+
 TEST(Augment, BatchesAreMixedWithTheRowInFront) {
   using image::Mix;
   std::vector<float> values = {1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4};

@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/models/mvit.h"
+#include "attend/models/resnet9.h"
 #include "attend/models/swin.h"
 #include "attend/models/vit.h"
 #include "attend/ops/softmax.h"
@@ -53,6 +54,59 @@ TEST(ImageModels, HaveThePublishedSizes) {
                                           .expand_attention = false,
                                           .labels = labels(1000)});
   EXPECT_NEAR(static_cast<double>(size_of(large)) * 1e-6, 217.99, 0.01);
+}
+
+// Hassani et al. 2021, table 2: CCT-7/3x1 and CCT-7/3x2 for CIFAR-10 have 3.76 M and 3.85 M.
+TEST(ImageModels, CompactTransformersHaveThePublishedSizes) {
+  const auto cct = [](std::int64_t patch) {
+    models::ViTClassifier model(models::ViTConfig{.family = models::ViTFamily::vit_conv,
+                                                  .image_size = 32,
+                                                  .patch_size = patch,
+                                                  .width = 256,
+                                                  .layers = 7,
+                                                  .heads = 4,
+                                                  .hidden = 512,
+                                                  .stem = "pooled",
+                                                  .pooling = "sequence",
+                                                  .labels = labels(10)});
+    return static_cast<double>(size_of(model)) * 1e-6;
+  };
+  EXPECT_NEAR(cct(2), 3.76, 0.01);
+  EXPECT_NEAR(cct(4), 3.85, 0.01);
+}
+
+// Equation 6 of CCT: the states of the patches, weighted by the softmax of a projection of each.
+TEST(ImageModels, SequencePoolingIsAWeightedSum) {
+  models::ViT body(models::ViTConfig{.family = models::ViTFamily::vit_conv,
+                                     .image_size = 8,
+                                     .patch_size = 4,
+                                     .width = 8,
+                                     .layers = 1,
+                                     .heads = 1,
+                                     .hidden = 8,
+                                     .init_deviation = 0.5f,
+                                     .stem = "pooled",
+                                     .pooling = "sequence"});
+  nn::Parameters parameters(cpu(), body, {.seed = 2});
+  std::vector<float> weight;
+  for (const auto& entry : parameters.entries())
+    if (entry.name == "attention_pool.weight") weight = parameters.read(entry);
+  ASSERT_EQ(weight.size(), 8u);
+  std::vector<float> states;
+  for (int i = 0; i < 2 * 4 * 8; ++i) states.push_back(std::sin(static_cast<float>(i * i)));
+  Pass pass(cpu());
+  const std::vector<float> found = download(body.features(pass.input(tensor_of(cpu(), {2, 4, 8}, states))));
+  for (std::size_t b = 0; b < 2; ++b) {
+    double sum = 0, scores[4], want[8] = {};
+    for (std::size_t p = 0; p < 4; ++p) {
+      scores[p] = 0;
+      for (std::size_t c = 0; c < 8; ++c) scores[p] += static_cast<double>(weight[c]) * states[(4 * b + p) * 8 + c];
+      sum += scores[p] = std::exp(scores[p]);
+    }
+    for (std::size_t p = 0; p < 4; ++p)
+      for (std::size_t c = 0; c < 8; ++c) want[c] += scores[p] / sum * states[(4 * b + p) * 8 + c];
+    for (std::size_t c = 0; c < 8; ++c) EXPECT_NEAR(found[8 * b + c], want[c], 1e-5);
+  }
 }
 
 struct Small {
@@ -120,6 +174,50 @@ const std::vector<Small> kSmall = {
                                                                                      .stem = "small",
                                                                                      .image_size = 16},
                                                                         .labels = labels(3)});
+     }},
+    {"cct",
+     [] {
+       return std::make_unique<models::ViTClassifier>(models::ViTConfig{.family = models::ViTFamily::vit_conv,
+                                                                        .image_size = 16,
+                                                                        .patch_size = 4,
+                                                                        .width = 16,
+                                                                        .layers = 2,
+                                                                        .heads = 2,
+                                                                        .hidden = 32,
+                                                                        .init_deviation = 0.2f,
+                                                                        .stem = "pooled",
+                                                                        .pooling = "sequence",
+                                                                        .labels = labels(3)});
+     }},
+    {"vit_mean",
+     [] {
+       return std::make_unique<models::ViTClassifier>(models::ViTConfig{.image_size = 16,
+                                                                        .patch_size = 4,
+                                                                        .width = 16,
+                                                                        .layers = 2,
+                                                                        .heads = 2,
+                                                                        .hidden = 32,
+                                                                        .init_deviation = 0.2f,
+                                                                        .pooling = "mean",
+                                                                        .labels = labels(3)});
+     }},
+    {"resnet9",
+     [] {
+       return std::make_unique<models::ResNet9Classifier>(models::ResNet9Config{.image_size = 12,
+                                                                                .width = 8,
+                                                                                .hidden_sizes = {8, 16},
+                                                                                .depths = {3, 1},
+                                                                                .activation = "gelu",
+                                                                                .labels = labels(3)});
+     }},
+    {"airbench",
+     [] {
+       return std::make_unique<models::ResNet9Classifier>(models::ResNet9Config{.image_size = 17,
+                                                                                .stem = "whitening",
+                                                                                .hidden_sizes = {8, 16},
+                                                                                .depths = {2, 2},
+                                                                                .activation = "gelu",
+                                                                                .labels = labels(3)});
      }},
     {"mvit_that_widens_late",
      [] {
@@ -207,7 +305,7 @@ TEST_P(SmallImageModels, GradientsAreThoseOfFiniteDifferences) {
         example.parameters().write(entry, values);
         return example.loss();
       };
-      const double step = 1e-3 / std::max(length, 0.1), difference = (moved(step) - moved(-step)) / (2 * step);
+      const double step = 5e-4 / std::max(length, 0.1), difference = (moved(step) - moved(-step)) / (2 * step);
       example.parameters().write(entry, before);
       EXPECT_NEAR(difference, length, 0.03 * length + 1e-3 * largest) << small.name << ": " << entry.name;
     }
@@ -294,6 +392,7 @@ TEST(ImageModels, ConfigsComeBackAsTheyWere) {
   for (const Small& small : kSmall) {
     const auto model = small.make();
     const Json json = model->config();
+    if (json["model_type"] == "resnet9") continue;  // resnet9_test.cpp
     const Json again = json["model_type"] == "swin"   ? models::swin_json(models::swin_config(json, "config.json"))
                        : json["model_type"] == "mvit" ? models::mvit_json(models::mvit_config(json, "config.json"))
                                                       : models::vit_json(models::vit_config(json, "config.json"));

@@ -24,7 +24,7 @@ Backend& small_backend() {
   return *kBackend;
 }
 
-Tensor ints(const Shape& shape, const Ids& values) {
+Tensor rows_of(const Shape& shape, const Ids& values) {
   Tensor tensor = make_tensor(small_backend(), shape, DType::i32);
   upload(tensor, values);
   return tensor;
@@ -43,7 +43,7 @@ class TextRnns : public testing::TestWithParam<const char*> {
     result.labels = {"a", "b", "c"};
     return result;
   }
-  static nn::Sequences texts() { return {.ids = ints({3, 5}, kPadded), .lengths = ints({3}, kLengths)}; }
+  static nn::Sequences texts() { return {.ids = rows_of({3, 5}, kPadded), .lengths = rows_of({3}, kLengths)}; }
 
   // No parameter keeps its start of zero, so that none can be missed.
   template <class Model>
@@ -106,7 +106,7 @@ TEST_P(TextRnns, LanguageModelComputesPlainLoops) {
       for (std::size_t v = 0; v < 11; ++v)
         ASSERT_NEAR(logits[(b * 5 + t) * 11 + v], loops.logits_of(states[t])[v], 2e-5) << b << " " << t;
   }
-  const ops::Loss loss = model.loss(texts().in(pass), pass.input(ints({3, 5}, kNext)));
+  const ops::Loss loss = model.loss(texts().in(pass), pass.input(rows_of({3, 5}, kNext)));
   pass.backward(loss.mean);
   parameters.finish_gradients();
   const auto expected = [&] {
@@ -133,7 +133,7 @@ TEST_P(TextRnns, ClassifierComputesPlainLoops) {
     const auto scores = loops.label_scores(loops.read_text(kTexts[b]).back());
     for (std::size_t i = 0; i < 3; ++i) ASSERT_NEAR(logits[b * 3 + i], scores[i], 2e-5) << b;
   }
-  const ops::Loss loss = model.loss(texts().in(pass), pass.input(ints({3}, kClasses)));
+  const ops::Loss loss = model.loss(texts().in(pass), pass.input(rows_of({3}, kClasses)));
   pass.backward(loss.mean);
   parameters.finish_gradients();
   const auto expected = [&] {
@@ -155,7 +155,7 @@ TEST_P(TextRnns, StepsGiveWhatTheWholeTextGives) {
     for (std::size_t v = 0; v < 11; ++v) ASSERT_NEAR(logits[v], expected[v], 2e-5) << text.size();
   };
   Pass pass(small_backend());
-  const auto decoder = model.start(pass, ints({1, 3}, {3, 1, 4}), 2, 4);
+  const auto decoder = model.start(pass, rows_of({1, 3}, {3, 1, 4}), 2, 4);
   auto scores = decoder->step(Ids{4, 4});
   expect_scores(scores.logits.first(11), {3, 1, 4}), expect_scores(scores.logits.subspan(11), {3, 1, 4});
   scores = decoder->step(Ids{7, 8});
@@ -163,7 +163,7 @@ TEST_P(TextRnns, StepsGiveWhatTheWholeTextGives) {
   decoder->reorder(Ids{1, 1});
   scores = decoder->step(Ids{2, 5});
   expect_scores(scores.logits.first(11), {3, 1, 4, 8, 2}), expect_scores(scores.logits.subspan(11), {3, 1, 4, 8, 5});
-  EXPECT_THROW(model.start(pass, ints({3}, {1, 2, 3}), 1, 4), Error);
+  EXPECT_THROW(model.start(pass, rows_of({3}, {1, 2, 3}), 1, 4), Error);
 }
 
 // Texts of different lengths enter rows beside a text that is under way.

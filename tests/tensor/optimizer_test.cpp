@@ -146,7 +146,7 @@ TEST_P(Optimisers, AdamWFollowsTheFormula) {
 
 TEST_P(Optimisers, SgdFollowsTheFormula) {
   for (DType dtype : {DType::f32, DType::bf16})
-    for (float momentum : {0.0f, 0.9f}) {
+    for (const Momentum momentum : {Momentum{}, {.share = 0.9f}, {.share = 0.9f, .nesterov = true}}) {
       const std::int64_t count = 1003;
       State state(backend(), count, dtype);
       Doubles value(static_cast<std::size_t>(count)), velocity(value.size());
@@ -166,8 +166,9 @@ TEST_P(Optimisers, SgdFollowsTheFormula) {
                       momentum, state.first);
         for (std::size_t i = 0; i < value.size(); ++i) {  // PyTorch's: the decay is part of the gradient
           const double g = gradient[i] * 0.25 + static_cast<double>(kDecay) * value[i];
-          velocity[i] = momentum * velocity[i] + g;
-          value[i] -= static_cast<double>(kRate) * velocity[i];
+          velocity[i] = static_cast<double>(momentum.share) * velocity[i] + g;
+          const double ahead = g + static_cast<double>(momentum.share) * velocity[i];
+          value[i] -= static_cast<double>(kRate) * (momentum.nesterov ? ahead : velocity[i]);
         }
       }
       expect_near(state.master, value, 1e-5);
@@ -197,7 +198,7 @@ TEST_P(Optimisers, ABadGradientChangesNothing) {
                          .norm = state.norm,
                          .weight_decay = kDecay};
     backend().adamw(args, kBeta1, kBeta2, kEps, state.first, state.second);
-    backend().sgd(args, 0.9f, state.first);
+    backend().sgd(args, {.share = 0.9f}, state.first);
     const auto after = {download(state.value), download(state.master), download(state.first), download(state.second)};
     EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
   }

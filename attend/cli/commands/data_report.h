@@ -12,7 +12,7 @@ class Flags;
 
 struct DataReportOptions {
   std::vector<std::string> paths;
-  std::string html;
+  std::string html, test;
 };
 
 void run_data_report(const DataReportOptions& options, const Streams& streams);

@@ -118,6 +118,10 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
         flags
             .add("--images", options.images, "Detection and captioning: folder of the images, if not next to the file.")
             .takes("FOLDER");
+        flags
+            .add("--test-time-flip", options.test_time_flip,
+                 "Image classification: average the scores of each image and its mirror image.")
+            .group("Data");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

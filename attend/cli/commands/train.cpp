@@ -140,7 +140,7 @@ train::Training training_of(const TrainedTask& task, Json settings, const TrainO
   const auto given = [&](const train::DataFile& file) { return options.given.contains(file.key); };
   const bool reused = options.given.contains("model") || std::ranges::any_of(training.files, given);
   if (!options.has_recipe() || !reused) return training;
-  for (const char* key : {"data", "then", "compare"}) settings.erase(key);
+  for (const char* key : {"data", "command", "then", "compare"}) settings.erase(key);
   return task.training(settings, what);
 }
 

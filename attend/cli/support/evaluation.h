@@ -18,7 +18,7 @@ struct EvaluateOptions : DeviceFlags {
   std::vector<std::string> data;
   std::int64_t batch = 64, beams = 0, worst = 5;
   double masked = 0.15;
-  bool json = false;
+  bool json = false, test_time_flip = false;
   data::LabelledOptions texts;
 };
 

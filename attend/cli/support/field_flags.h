@@ -27,7 +27,7 @@ void add_field_flag(Flags& flags, std::string_view name, const T& value, std::st
                     const FieldFlags& options) {
   std::string flag = "--" + std::string(name);
   std::replace(flag.begin() + 2, flag.end(), '_', '-');
-  for (const char* not_a_flag : {"vocabulary", "data", "then", "compare"})
+  for (const char* not_a_flag : {"vocabulary", "data", "command", "then", "compare"})
     if (name == not_a_flag) return;
   if (flags.has(flag)) return;
   const auto parsed = std::make_shared<T>(value);

@@ -185,6 +185,7 @@ struct SgdRows {
   const float* gradient = nullptr;
   float* velocity = nullptr;  // may be null when momentum is 0
   float clip = 1, rate = 0, momentum = 0, decay = 0;
+  bool nesterov = false;
 };
 
 struct ReduceColumns {

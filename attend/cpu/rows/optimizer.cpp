@@ -48,10 +48,12 @@ void sgd_rows(const SgdRows& args, std::int64_t begin, std::int64_t end) {
   each(end - begin, [&](std::int64_t offset, auto part) {
     const std::int64_t i = begin + offset;
     const Vec old = load(args.master + i, part);
-    Vec d = load(args.gradient + i, part) * args.clip + old * args.decay;
+    const Vec g = load(args.gradient + i, part) * args.clip + old * args.decay;
+    Vec d = g;
     if (args.velocity) {
       d += load(args.velocity + i, part) * args.momentum;
       store(args.velocity + i, d, part);
+      if (args.nesterov) d = g + d * args.momentum;
     }
     const Vec w = old - args.rate * d;
     store(args.master + i, w, part);

@@ -49,9 +49,12 @@ cuda::AttentionGradient gradient_of(const Grad& grad) {
 }
 
 // A bias that many sequences share is a long sum for few blocks: it is cut up until the device is full, within 64 MB.
+// Short sequences leave a part each, within 256 MB.
 int bias_chunks(const cuda::AttentionParams& p, std::int64_t size) {
-  constexpr std::int64_t kBlocks = 8 * 132, kMost = 1 << 24, kTile = 64;
+  constexpr std::int64_t kBlocks = 8 * 132, kMost = 1 << 24, kMostOfShort = 1 << 26, kTile = 64;
   if (size == 0 || p.batch == 0) return 1;
+  const std::int64_t sharing = p.batch / p.groups;
+  if (cuda::attention_is_short(p) && size * sharing <= kMostOfShort) return static_cast<int>(sharing);
   const std::int64_t tiles = cuda::divide_up(p.queries, kTile) * cuda::divide_up(p.keys, kTile);
   const std::int64_t wanted = cuda::divide_up(kBlocks, std::int64_t{p.groups} * p.heads * tiles);
   const std::int64_t most = std::min<std::int64_t>(p.batch / p.groups, kMost / size);
@@ -76,14 +79,14 @@ bool CudaBackend::attention_backward(const Attention& args, const Tensor& y, con
   g.dy = dy.raw();
   g.dq = gradient_of(dq), g.dk = gradient_of(dk), g.dv = gradient_of(dv), g.dbias = gradient_of(dbias);
   g.dbias_bf16 = dbias && dbias.into.dtype() == DType::bf16;
+  const std::int64_t bias_size = dbias ? dbias.into.size() : 0;
+  g.bias_chunks = dbias ? bias_chunks(p, bias_size) : 1;
   cudaStream_t on = stream();
   const bool summed = sums && cuda::attention_backward_leaves_sums(p, g);
   const std::int64_t width = args.q.width();
   const std::size_t own = cuda::round_up_256(cuda::attention_backward_scratch(p));
   const std::size_t partials =
       cuda::round_up_256(summed ? sizeof(float) * static_cast<std::size_t>(p.batch * 3 * width) : 0);
-  const std::int64_t bias_size = dbias ? dbias.into.size() : 0;
-  g.bias_chunks = dbias ? bias_chunks(p, bias_size) : 1;
   const std::size_t bias_partials =
       g.bias_chunks > 1 ? sizeof(float) * static_cast<std::size_t>(g.bias_chunks * bias_size) : 0;
   auto* memory = static_cast<unsigned char*>(scratch(own + partials + bias_partials));

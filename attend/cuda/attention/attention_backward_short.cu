@@ -51,6 +51,30 @@ __device__ __forceinline__ void prepare_rows(const AttentionParams& p, const __n
   if ((threadIdx.x & 1) == 0) lse[row] = shift, delta[row] = sum;
 }
 
+// Gradients of scores are those of the bias, of this sequence alone: to [B, H, T, S], which is either the gradient
+// itself or the parts that are summed over the sequences that share a bias. ds [16 keys, queries], from this key on.
+template <int N>
+__device__ __forceinline__ void store_bias(const float (&ds)[N][4], const AttentionParams& p,
+                                           const AttentionGradient& to, bool bf16, int b, int h, int key) {
+  const std::int64_t base = (static_cast<std::int64_t>(b) * p.heads + h) * p.queries * p.keys;
+  const int first = 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int t = first + 8 * j + (e & 1), at = key + 8 * (e >> 1);
+      if (t >= p.queries || at >= p.keys) continue;
+      const std::int64_t i = base + static_cast<std::int64_t>(t) * p.keys + at;
+      if (bf16) {
+        auto* place = static_cast<__nv_bfloat16*>(to.data) + i;
+        *place = __float2bfloat16(ds[j][e] + (to.accumulate ? __bfloat162float(*place) : 0.0f));
+      } else {
+        float* place = static_cast<float*>(to.data) + i;
+        *place = ds[j][e] + (to.accumulate ? *place : 0.0f);
+      }
+    }
+}
+
 template <class Config, bool kExtras>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
     attention_backward_short(const __grid_constant__ AttentionParams p,
@@ -117,6 +141,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
       if (g.dv.data) store_rows<Tile>(dv, factors, way_out, row, 0, window(g.dv, span.key_row, span.keys));
     }
     score_gradients(s, dp, delta);
+    if constexpr (kExtras)
+      if (g.dbias.data) store_bias(dp, p, g.dbias, g.dbias_bf16, b, h, my_key);
     to_operand(dp, ds_operand);
     float dk[kWidth8][4];
     clear(dk);

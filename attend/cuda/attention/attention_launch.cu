@@ -20,9 +20,11 @@ bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
          aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
 }
 
-// One head is one block of it: T and S up to 64, D up to 64.
+// One head is one block of it: T and S up to 64, D up to 64. The gradient of a bias is left in passing, where there is
+// room for a part of each sequence.
 bool is_short(const AttentionParams& p, const AttentionBackwardParams& g) {
-  return p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !g.dbias.data && !p.windowed;
+  const bool room = !g.dbias.data || g.bias_chunks == p.batch / p.groups;
+  return attention_is_short(p) && room;
 }
 
 // Long texts, wide heads and windows: blocks own keys, not heads. Shorter texts of narrow heads are faster the other
@@ -58,6 +60,10 @@ void clear_all(const AttentionParams& p, const AttentionGradient& to, std::int64
 }
 
 }  // namespace
+
+bool attention_is_short(const AttentionParams& p) {
+  return p.bf16 && p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !p.windowed;
+}
 
 bool attention_rows_aligned(const AttentionParams& p) {
   return aligned(p.q, p.q_stride) && aligned(p.k, p.k_stride) && aligned(p.v, p.v_stride) && aligned(p.y, 8);

@@ -80,6 +80,7 @@ struct AdamW {
 struct Sgd {
   float* velocity;  // null without momentum
   float momentum;
+  bool nesterov;
 
   template <int N>
   __device__ __forceinline__ void update(std::int64_t i, const float* rate, float decay, const float (&g)[N],
@@ -88,8 +89,9 @@ struct Sgd {
     if (velocity) load(velocity + i, v);
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-      v[j] = momentum * v[j] + (g[j] + decay * w[j]);
-      w[j] -= rate[0] * v[j];
+      const float now = g[j] + decay * w[j];
+      v[j] = momentum * v[j] + now;
+      w[j] -= rate[0] * (nesterov ? now + momentum * v[j] : v[j]);
     }
     if (velocity) store(velocity + i, v);
   }
@@ -161,9 +163,9 @@ void CudaBackend::adamw(const Optimizer& args, float beta1, float beta2, float e
   optimize(*this, args, rule, aligned16(m) && aligned16(v));
 }
 
-void CudaBackend::sgd(const Optimizer& args, float momentum, const Tensor& velocity) {
+void CudaBackend::sgd(const Optimizer& args, const Momentum& momentum, const Tensor& velocity) {
   using namespace cuda;
-  const Sgd rule = {.velocity = pointer<float>(velocity), .momentum = momentum};
+  const Sgd rule = {.velocity = pointer<float>(velocity), .momentum = momentum.share, .nesterov = momentum.nesterov};
   optimize(*this, args, rule, aligned16(velocity));
 }
 

@@ -205,6 +205,8 @@ TextFacts facts_of_lines(const std::vector<std::string_view>& lines) {
 
 DataFacts gather_facts(const Recognised& data, const FactsOptions& options) {
   DataFacts facts{.data = data};
+  check(options.test.empty() || data.kind == DataKind::labelled_images,
+        "'{}' is to be tested with, but '{}' holds no labelled images", options.test.string(), data.paths[0].string());
   switch (data.kind) {
     case DataKind::text:
     case DataKind::parallel_text:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,8 @@ struct DataFacts {
 struct FactsOptions {
   // Decodes every image, to find those that are broken and those that are there twice. Else a few, for their sizes.
   bool all_images = true;
+  // Labelled images to test with, compared with those of the set. Without it, the test part of the set's own folder.
+  std::filesystem::path test = {};
 };
 DataFacts gather_facts(const Recognised& data, const FactsOptions& options = {});
 

@@ -1,7 +1,11 @@
-// Facts of sets of images: classes, sizes, files that cannot be read, and images that are there twice.
+// Facts of sets of images: classes, sizes, files that cannot be read, images that are there twice, and how a set to
+// test with fits.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "attend/base/error.h"
@@ -40,11 +44,24 @@ class ImageLook {
     }
   }
 
+  // An image of the set to test with: is it among those that are learned from?
+  void look_at_test(const std::string& name, const auto& read) {
+    try {
+      const image::Image image = read();
+      const std::string_view pixels(reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size());
+      if (const auto found = seen_.find(hash_text(pixels)); found != seen_.end())
+        in_both_.add(fmt::format("{} and {}", found->second.name, name));
+    } catch (const Error& error) {
+      broken_.add(error.what());
+    }
+  }
+
   void report() {
     facts_.image_width = spread_of(widths_), facts_.image_height = spread_of(heights_);
     broken_.report(facts_.findings, "broken files: {}");
     twice_.report(facts_.findings, "duplicate images (equal pixels): {}");
     two_labels_.report(facts_.findings, "suspicious labels, equal images with two different labels: {}");
+    in_both_.report(facts_.findings, "images of the test set that are in the training set too (equal pixels): {}");
   }
 
  private:
@@ -54,12 +71,43 @@ class ImageLook {
   DataFacts& facts_;
   std::vector<std::int64_t> widths_, heights_;
   std::unordered_map<std::uint64_t, Seen> seen_;
-  Places broken_, twice_, two_labels_;
+  Places broken_, twice_, two_labels_, in_both_;
 };
 
 // Of many images some at equal distances, so that all classes are among them.
 std::int64_t stride_of(std::int64_t count, const FactsOptions& options) {
   return options.all_images ? 1 : std::max<std::int64_t>(1, count / kSizesOnly);
+}
+
+// The images to test with: those that are named, or the test part of the same folder. Null where there are none.
+std::unique_ptr<LabelledImages> test_images(const LabelledImages& images, const std::filesystem::path& path,
+                                            const FactsOptions& options) {
+  if (!options.all_images) return nullptr;
+  auto test = std::make_unique<LabelledImages>(options.test.empty() ? path : options.test,
+                                               LabelledImagesOptions{.unseen = true});
+  const bool same = test->size() == images.size() && images.size() > 0 && test->name(0) == images.name(0);
+  return options.test.empty() && same ? nullptr : std::move(test);
+}
+
+// Labels that only one of both sets has, and labels that differ in nothing but case and blanks.
+void compare_labels(DataFacts& facts, const std::vector<std::string>& train, const std::vector<std::string>& test) {
+  Places unknown, untested, alike;
+  for (const std::string& label : test)
+    if (!std::ranges::count(train, label)) unknown.add(label);
+  if (!test.empty())
+    for (const std::string& label : train)
+      if (!std::ranges::count(test, label)) untested.add(label);
+  std::map<std::string, std::string> plain;
+  for (const std::string& label : train) {
+    std::string key;
+    for (const char c : label)
+      if (c != ' ' && c != '_' && c != '-') key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto [found, added] = plain.emplace(key, label);
+    if (!added) alike.add(fmt::format("'{}' and '{}'", found->second, label));
+  }
+  unknown.report(facts.findings, "labels that do not match, in the test set alone: {}");
+  untested.report(facts.findings, "labels without an image in the test set: {}");
+  alike.report(facts.findings, "suspicious labels that differ in case, blanks, - or _ alone: {}");
 }
 
 void look_at_classes(DataFacts& facts, const FactsOptions& options) {
@@ -73,6 +121,11 @@ void look_at_classes(DataFacts& facts, const FactsOptions& options) {
   ImageLook look(facts);
   for (std::int64_t i = 0; i < images.size(); i += stride_of(images.size(), options))
     look.look(images.name(i), class_of(i), [&] { return images.read(i); });
+  const auto test = test_images(images, facts.data.paths[0], options);
+  for (std::int64_t i = 0; test && i < test->size(); ++i)
+    look.look_at_test(test->name(i), [&] { return test->read(i); });
+  compare_labels(facts, images.classes(), test ? test->classes() : std::vector<std::string>());
+  if (test) facts.data.what += fmt::format("; {} images to test with", test->size());
   look.report();
   const std::int64_t apart = std::max<std::int64_t>(1, images.size() / static_cast<std::int64_t>(kSamples));
   for (std::int64_t i = 0; i < images.size() && facts.samples.size() < kSamples; i += apart)

@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
+#include "attend/image/augment_ops.h"
 
 namespace attend::data {
 
@@ -67,13 +68,17 @@ void ImageOptions::check_ranges() const {
   constexpr double kLargestAlpha = 1000;
   check_from(static_cast<double>(image_size), 1, static_cast<double>(limits::kLargestModelImage), "image_size");
   check(crop == "resized" || crop == "shift" || crop == "none", "crop is resized, shift or none, not '{}'", crop);
-  check_from(static_cast<double>(crop_padding), 0, static_cast<double>(image_size), "crop_padding");
+  check(border == "black" || border == "reflected", "border is black or reflected, not '{}'", border);
+  check_from(static_cast<double>(crop_padding), 0, static_cast<double>(image_size - (border == "black" ? 0 : 1)),
+             "crop_padding");
   check_from(least_area, 1e-6, 1, "least_area");
   check_from(static_cast<double>(rand_augment_operations), 0, 100, "rand_augment_operations");
   check_from(static_cast<double>(rand_augment_magnitude), 0, image::RandAugment{}.bins - 1, "rand_augment_magnitude");
   check_from(mixup, 0, kLargestAlpha, "mixup");
   check_from(cutmix, 0, kLargestAlpha, "cutmix");
   check_from(erasing, 0, 1, "erasing");
+  check_from(static_cast<double>(cutout), 0, static_cast<double>(2 * image_size), "cutout");
+  check(flip || !alternate_flip, "alternate_flip needs flip");
   check_input();
 }
 
@@ -95,7 +100,7 @@ ImageMaker::ImageMaker(const ImageOptions& options)
       size_(static_cast<int>(options.image_size)),
       normalization_(options.normalization()) {}
 
-void ImageMaker::operator()(const image::Image& image, image::Draws& draws, std::span<float> values) const {
+void ImageMaker::operator()(const image::Image& image, image::Draws& draws, std::span<float> values, Flip flip) const {
   check(values.size() == this->values(), "an image of {} x {} has {} values, not {}", size_, size_, this->values(),
         values.size());
   image::Image changed;
@@ -108,8 +113,11 @@ void ImageMaker::operator()(const image::Image& image, image::Draws& draws, std:
     change(image::random_resized_crop(*now, size_, size_, {.least_area = options_.least_area}, draws));
   else if (now->width != size_ || now->height != size_)
     change(image::resize(*now, size_, size_, {.filter = image::Filter::bilinear}));
-  if (options_.crop == "shift") change(image::random_shift(*now, static_cast<int>(options_.crop_padding), draws));
-  if (options_.flip) change(image::random_flip(*now, draws));
+  if (options_.crop == "shift")
+    change(image::random_shift(*now, static_cast<int>(options_.crop_padding), draws,
+                               options_.border == "black" ? image::Border::black : image::Border::reflected));
+  if (options_.flip && flip == Flip::by_chance) change(image::random_flip(*now, draws));
+  if (options_.flip && flip == Flip::yes) change(image::flip_horizontal(*now));
   if (options_.rand_augment_operations > 0)
     change(image::rand_augment(*now,
                                {.operations = static_cast<int>(options_.rand_augment_operations),
@@ -119,6 +127,8 @@ void ImageMaker::operator()(const image::Image& image, image::Draws& draws, std:
   if (options_.erasing > 0)
     if (const auto box = image::random_erasing(size_, size_, {.probability = options_.erasing}, draws))
       image::erase(values, size_, size_, *box);
+  if (options_.cutout > 0)
+    image::erase(values, size_, size_, image::random_cutout(size_, size_, static_cast<int>(options_.cutout), draws));
 }
 
 }  // namespace attend::data

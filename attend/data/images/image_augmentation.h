@@ -41,10 +41,12 @@ struct ImageOptions : ImageInput {
   std::int64_t image_size = 224;
   std::string crop = "resized";  // shift, none
   std::int64_t crop_padding = 4;
+  std::string border = "black";  // reflected
   double least_area = 0.08;
-  bool flip = true;
+  bool flip = true, alternate_flip = false;
   std::int64_t rand_augment_operations = 0, rand_augment_magnitude = 9;
   double mixup = 0, cutmix = 0, erasing = 0;
+  std::int64_t cutout = 0;
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -52,13 +54,16 @@ struct ImageOptions : ImageInput {
     v("crop", crop,
       "Crop: resized (random part, resized), shift (whole image, shifted) or none (whole image, resized).");
     v("crop_padding", crop_padding, "Maximum shift of --crop shift, in pixels.");
+    v("border", border, "What --crop shift puts where no image is: black or reflected.");
     v("least_area", least_area, "Minimum share of the image area that --crop resized keeps.");
     v("flip", flip, "Flip images horizontally at random.");
+    v("alternate_flip", alternate_flip, "Flip each image in every other epoch instead (Jordan 2024).");
     v("rand_augment_operations", rand_augment_operations, "RandAugment operations per image; 0 disables it.");
     v("rand_augment_magnitude", rand_augment_magnitude, "RandAugment magnitude, 0 to 30.");
     v("mixup", mixup, "Mixup: alpha of Beta(alpha, alpha); 0 disables it.");
     v("cutmix", cutmix, "CutMix: alpha of Beta(alpha, alpha); 0 disables it.");
     v("erasing", erasing, "Random erasing: probability per image.");
+    v("cutout", cutout, "Cutout: side of the square to blank, in pixels; 0 disables it.");
     visit_input(v);
   }
 
@@ -69,13 +74,17 @@ struct ImageOptions : ImageInput {
   image::PreprocessorConfig evaluation() const;
 };
 
+// Whether an image is flipped where the settings say so: by chance, or because its epoch says so.
+enum class Flip : std::uint8_t { by_chance, yes, no };
+
 class ImageMaker {
  public:
   explicit ImageMaker(const ImageOptions& options);
 
   std::size_t values() const { return static_cast<std::size_t>(3 * size_ * size_); }  // of an image
   // values [size, size, 3]. What is drawn decides all; mixing is the batch's.
-  void operator()(const image::Image& image, image::Draws& draws, std::span<float> values) const;
+  void operator()(const image::Image& image, image::Draws& draws, std::span<float> values,
+                  Flip flip = Flip::by_chance) const;
 
  private:
   ImageOptions options_;

@@ -67,6 +67,13 @@ HostImageBatch ImageBatches::next() {
   return std::move(entry.item);
 }
 
+// An image that is flipped in the first epoch is not in the second, and so on.
+Flip ImageBatches::flip_of(const EpochOrder::Row& row) const {
+  if (!options_.alternate_flip) return Flip::by_chance;
+  image::Draws draws(image_seed(batches_.seed, ImageStream::flip, 0), static_cast<std::uint32_t>(items_[row.item]));
+  return draws.chance(0.5) == (row.epoch % 2 == 0) ? Flip::yes : Flip::no;
+}
+
 std::int32_t ImageBatches::make_row(const EpochOrder::Row& row, std::span<float> values) const {
   const auto number = static_cast<std::uint32_t>(items_[row.item]);
   image::Draws draws(image_seed(batches_.seed, ImageStream::augment, row.epoch), number);
@@ -74,7 +81,7 @@ std::int32_t ImageBatches::make_row(const EpochOrder::Row& row, std::span<float>
     const std::int64_t item = items_[(row.item + i) % items_.size()];
     const std::shared_ptr<const image::Image> image = reader_.read(item);
     if (!image) continue;
-    maker_(*image, draws, values);
+    maker_(*image, draws, values, flip_of(row));
     return reader_.images().label(item);
   }
   const std::vector<std::string> broken = reader_.broken();

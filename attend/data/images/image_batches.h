@@ -81,6 +81,7 @@ class ImageBatches {
   using Ahead = Prefetch<HostImageBatch, std::uint64_t>;
 
   HostImageBatch make(std::uint64_t number);
+  Flip flip_of(const EpochOrder::Row& row) const;
   // Into values; returns the label.
   std::int32_t make_row(const EpochOrder::Row& row, std::span<float> values) const;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attend/nn/parameters.h"
+#include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
 #include "attend/train/loop/parameter_groups.h"
 #include "attend/world/part.h"
@@ -19,7 +20,7 @@ struct OptimizerOptions {
   float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;  // section 5.3 of Vaswani et al. 2017
   float weight_decay = 0;
   enum Decayed : std::uint8_t { matrices, everything } decayed = matrices;  // what the decay reaches
-  float momentum = 0;                                                       // sgd
+  Momentum momentum = {};                                                   // sgd
   float clip_norm = 0;                                                      // 0: never
   // Decay of a moving average of the weights (Polyak & Juditsky 1992); 0: there is none. It is one of the weights after
   // each update so far, as Adam's moments are (Kingma & Ba 2015, section 3): what they began as has no part in it.

@@ -23,7 +23,7 @@ constexpr std::string_view kMayChange[] = {
     "steps",     "minutes",    "epochs",      "schedule",         "learning_rate", "warmup",         "clip_norm",
     "log_every", "save_every", "patience",    "device",           "threads",       "validate_every", "recompute",
     "out",       "test",       "layer_decay", "parameter_groups", "workers",       "cache_bytes",    "data",
-    "freeze",    "then",       "compare",     "test_source",      "test_target"};
+    "freeze",    "then",       "compare",     "test_source",      "test_target",   "command"};
 
 Json to_json(const DataFile& file) {
   const FileMark mark = whole_mark_of(file.path);
@@ -73,7 +73,9 @@ std::vector<std::string> settings_changed(const Json& before, const Json& now, c
   for (const auto& [key, value] : now.items()) {
     if (may_change(key) || is_data(key)) continue;
     const auto old = before.find(key);
-    const bool nothing = value.dump() == "\"\"" || value.dump() == "[]";  // a setting newer than the run, not used
+    // A setting newer than the run, not used.
+    const std::string text = value.dump();
+    const bool nothing = text == "\"\"" || text == "[]" || text == "0" || text == "0.0" || text == "false";
     if (old == before.end() && nothing) continue;
     if (old == before.end())
       changes.push_back(fmt::format("{} is {}, and was not there", key, value.dump()));

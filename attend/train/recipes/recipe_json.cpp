@@ -25,6 +25,11 @@ void leave_out(std::span<const UnusedSettings> unused, Json& recipe) {
     for (const std::string& key : group.keys) recipe.erase(key);
 }
 
+std::vector<UnusedSettings> unused_of_optimizer(const RunSettings& settings) {
+  if (settings.optimizer == "sgd") return {{.keys = {"beta1", "beta2", "epsilon"}, .why = "is for adamw"}};
+  return {{.keys = {"momentum", "nesterov"}, .why = "is for sgd; set 'optimizer'"}};
+}
+
 UnusedSettings decided_by_folder(std::vector<std::string> keys) {
   return {std::move(keys), "is what the folder says that 'from' names; leave it out"};
 }

@@ -32,11 +32,15 @@ void leave_out(std::span<const UnusedSettings> unused, Json& recipe);
 // The folder that a run starts from decides these.
 UnusedSettings decided_by_folder(std::vector<std::string> keys);
 
+// Settings of the optimiser that the run does not use.
+std::vector<UnusedSettings> unused_of_optimizer(const RunSettings& settings);
+
 // Sets what the settings name; the other members keep their values. what (a path) opens every message.
 template <std::derived_from<RunSettings> Recipe>
 void read_recipe(Recipe& recipe, const Json& given, std::string_view what) {
   const Json settings = with_current_names(given, what);
   read_fields(recipe, settings, what);
+  check_unused(unused_of_optimizer(recipe), settings, write_fields(Recipe()), what);
   if constexpr (requires { recipe.unused(); }) check_unused(recipe.unused(), settings, write_fields(Recipe()), what);
 }
 
@@ -44,6 +48,8 @@ void read_recipe(Recipe& recipe, const Json& given, std::string_view what) {
 template <std::derived_from<RunSettings> Recipe>
 Json to_json(const Recipe& recipe) {
   Json json = write_fields(recipe);
+  leave_out(unused_of_optimizer(recipe), json);
+  if (recipe.optimizer == RunSettings().optimizer) json.erase("optimizer");  // as runs of older versions wrote it
   if constexpr (requires { recipe.unused(); }) leave_out(recipe.unused(), json);
   if constexpr (requires { recipe.leave_out_of(json); }) recipe.leave_out_of(json);
   if constexpr (requires { recipe.window.leave_out_of(json); }) recipe.window.leave_out_of(json);

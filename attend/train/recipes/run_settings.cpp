@@ -32,6 +32,9 @@ void check_one_of(std::string_view what, const char* key, const std::string& val
 
 void check_settings(const RunSettings& settings, std::string_view what) {
   check_one_of(what, "schedule", settings.schedule, {kPaperSchedule, "cosine", "linear"});
+  check_one_of(what, "optimizer", settings.optimizer, {"adamw", "sgd"});
+  check(settings.momentum >= 0 && settings.momentum < 1, "{}: 'momentum' must be at least 0 and below 1, not {}", what,
+        settings.momentum);
   check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16", "bf16x3", "fp8"});
   check_one_of(what, "recompute", settings.recompute, {"none", "feed-forward", "layer"});
   const std::pair<const char*, std::int64_t> positive[] = {
@@ -73,7 +76,7 @@ std::string warmup_warning(const RunSettings& settings) {
 
 std::string rate_warning(const RunSettings& settings) {
   constexpr float kMost = 0.1f;
-  if (settings.learning_rate <= kMost) return "";
+  if (settings.learning_rate <= kMost || settings.optimizer != "adamw") return "";
   return fmt::format(
       "warning: 'learning_rate' is {}; Adam moves every weight by about that much a step, so above {} nothing is "
       "learned",
@@ -107,10 +110,12 @@ std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std:
 }
 
 train::OptimizerOptions optimizer_options(const RunSettings& settings) {
-  return {.beta1 = settings.beta1,
+  return {.kind = settings.optimizer == "sgd" ? train::OptimizerOptions::sgd : train::OptimizerOptions::adamw,
+          .beta1 = settings.beta1,
           .beta2 = settings.beta2,
           .eps = settings.epsilon,
           .weight_decay = settings.weight_decay,
+          .momentum = {.share = settings.momentum, .nesterov = settings.momentum > 0 && settings.nesterov},
           .clip_norm = settings.clip_norm,
           .ema = settings.ema};
 }

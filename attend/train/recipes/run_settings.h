@@ -17,7 +17,7 @@
 namespace attend::train {
 
 struct RunSettings {
-  std::string out, data;
+  std::string out, data, command;
   std::vector<std::string> then, compare;
   std::int64_t accumulate = 1;
   std::int64_t steps = 10000;
@@ -25,6 +25,9 @@ struct RunSettings {
   std::string schedule = "inverse-square-root";
   float learning_rate = 0;
   std::int64_t warmup = 4000;
+  std::string optimizer = "adamw";
+  float momentum = 0.9f;
+  bool nesterov = true;
   float clip_norm = 1, weight_decay = 0;
   float layer_decay = 1;
   std::vector<GroupSettings> parameter_groups;
@@ -40,6 +43,7 @@ struct RunSettings {
   void visit_run(Visitor&& v) {
     v("out", out, "Folder for the model and the state of the run.");
     v("data", data, "Where the data files come from, for users who do not have them. Recipe files only.");
+    v("command", command, "The command that repeats the run of the documentation. Recipe files only.");
     v("then", then,
       "Lines to print after training; {out} is the model folder, {recipes} the folder of the recipe. Recipe "
       "files only.");
@@ -55,7 +59,11 @@ struct RunSettings {
       "as in the paper, or less with a longer warm-up.");
     v("warmup", warmup, "Warm-up steps, by default at most a tenth of all steps; -1 derives them from --steps.");
     v("clip_norm", clip_norm, "Clip gradients to this global norm; 0 disables clipping.");
-    v("weight_decay", weight_decay, "AdamW weight decay, applied to matrices only.");
+    v("optimizer", optimizer, "Optimiser: adamw, or sgd (with momentum).");
+    v("momentum", momentum, "SGD: momentum; 0 disables it.");
+    v("nesterov", nesterov, "SGD: Nesterov momentum.");
+    v("weight_decay", weight_decay,
+      "Weight decay, applied to matrices only. SGD adds it to the gradient, AdamW does not.");
     v("layer_decay", layer_decay,
       "Layer-wise learning-rate decay: factor per layer, from the top down; 1 disables it.");
     v("parameter_groups", parameter_groups,

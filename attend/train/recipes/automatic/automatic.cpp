@@ -104,7 +104,8 @@ Timing timed(const AutomaticRequest& request, Json settings, Backend& backend) {
                        {"validate_every", kSteps},
                        {"save_every", kSteps},
                        {"average", 1}});
-  for (const char* key : {"minutes", "test", "test_source", "test_target", "then", "compare"}) settings.erase(key);
+  for (const char* key : {"minutes", "test", "test_source", "test_target", "command", "then", "compare"})
+    settings.erase(key);
   if (request.task == "translation") settings["bleu_sentences"] = 0, settings["select"] = "loss";
   if (request.task == "describe") settings["score_images"] = 0, settings["select"] = "loss";
   std::ostream nothing(nullptr);

@@ -17,7 +17,7 @@ constexpr int kBilinear = 2;  // as Pillow counts its filters
 }  // namespace
 
 void check_image_model(const std::string& model, std::string_view what) {
-  check_one_of(what, "model", model, {"vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet"});
+  check_one_of(what, "model", model, {"vit", "vit_conv", "vit_hybrid", "swin", "mvit", "mvit_v1", "resnet", "resnet9"});
 }
 
 std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
@@ -74,6 +74,8 @@ Json image_model_json(const ImageRecipe& recipe, const std::vector<std::string>&
                  {"hidden_dropout_prob", recipe.dropout}});
   else if (recipe.model == "swin")
     json["architectures"] = Json::array({"SwinForImageClassification"});
+  else if (recipe.model == "resnet9")
+    json["architectures"] = Json::array({"ResNet9ForImageClassification"});
   else if (recipe.model == "resnet")
     json.update({{"architectures", Json::array({"ResNetForImageClassification"})},
                  {"self_attention_stage", recipe.self_attention}});

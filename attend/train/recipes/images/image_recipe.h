@@ -33,6 +33,7 @@ struct ImageRecipe : RunSettings {
   std::int64_t batch = 128;
   float epochs = 30;
   std::string select = "score";
+  bool test_time_flip = false;
   std::string distillation = "hard";
   float distillation_weight = 0.5f, distillation_temperature = 3;
   data::ImageOptions images;
@@ -55,7 +56,7 @@ struct ImageRecipe : RunSettings {
     v("label_names", label_names, "Names of the labels, in order. Repeat for each label.");
     v("model", model,
       "Architecture: vit, vit_conv (with a convolutional stem), vit_hybrid (after a ResNet), swin, mvit (MViTv2), "
-      "mvit_v1 or resnet.");
+      "mvit_v1, resnet or resnet9 (ResNet-9, airbench).");
     v("config", config, "Keys of the model's config.json, as a JSON object: '{\"depths\":[2,2,6,2]}'.");
     v("from", from, "Model folder to fine-tune, from the Hugging Face hub, timm or attend train.");
     v("patch_size", patch_size, "ViT: side of a patch, in pixels.");
@@ -70,6 +71,8 @@ struct ImageRecipe : RunSettings {
     v("batch", batch, "Images per batch.");
     v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");
     v("select", select, "Criterion for the best weights: score or loss.");
+    v("test_time_flip", test_time_flip,
+      "Test-time augmentation: validation averages the scores of each image and its mirror image.");
     v("teacher", teacher,
       "Distillation: folder of a trained image model, or the name of a bundled one, whose answers are learned beside "
       "the "

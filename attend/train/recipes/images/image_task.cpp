@@ -19,13 +19,36 @@ Json ImageEvaluator::Verdict::json() const {
   return {{"images", images}, {"loss", loss}, {"accuracy", top1}, {"top5", top5}};
 }
 
+namespace {
+
+// Left and right exchanged in images [n, height, width, channels] that have so many rows in all.
+std::vector<float> mirrored(const std::vector<float>& values, std::int64_t width, std::int64_t channels) {
+  std::vector<float> result(values.size());
+  const auto pixel = static_cast<std::size_t>(channels), row = static_cast<std::size_t>(width) * pixel;
+  for (std::size_t at = 0; at < values.size(); at += row)
+    for (std::size_t x = 0; x < row; x += pixel)
+      std::copy_n(values.data() + at + x, pixel, result.data() + at + row - pixel - x);
+  return result;
+}
+
+}  // namespace
+
+std::vector<float> ImageEvaluator::logits(Pass& pass, const std::vector<float>& values) const {
+  const auto one = static_cast<std::size_t>(model_.size().h * model_.size().w * 3);
+  const Tensor pixels = make_tensor(
+      backend_, {static_cast<std::int64_t>(values.size() / one), model_.size().h, model_.size().w, 3}, DType::f32);
+  upload(pixels, values);
+  const Tensor read = pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_));
+  return download(model_.logits(read));
+}
+
 std::vector<ImageEvaluator::Evaluated> ImageEvaluator::evaluated(Pass& pass, const data::HostImageBatch& batch) const {
   const auto classes = model_.labels().size();
-  const auto rows = static_cast<std::int64_t>(batch.labels.size());
-  const Tensor pixels = make_tensor(backend_, {rows, model_.size().h, model_.size().w, 3}, DType::f32);
-  upload(pixels, batch.values);
-  const Tensor read = pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_));
-  std::vector<float> logits = download(model_.logits(read));
+  std::vector<float> logits = this->logits(pass, batch.values);
+  if (options_.flip) {
+    const std::vector<float> others = this->logits(pass, mirrored(batch.values, model_.size().w, 3));
+    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = 0.5f * (logits[i] + others[i]);
+  }
   std::vector<Evaluated> found;
   for (std::size_t i = 0; i < batch.labels.size(); ++i) {
     if (batch.labels[i] == data::kIgnoredLabel) continue;
@@ -113,7 +136,7 @@ void ImageTask::seek(const Json& position) {
 }
 
 train::Validation ImageTask::evaluate(data::ValidationImages& images, world::World& world) const {
-  const ImageEvaluator::Verdict verdict = ImageEvaluator(parts_.model, parts_.backend, parts_.dtype)(images, world);
+  const ImageEvaluator::Verdict verdict = evaluator()(images, world);
   return {.loss = verdict.loss,
           .score = options_.select_by_loss ? -verdict.loss : verdict.top1,
           .text = fmt::format("validation loss {:.4f}, accuracy {:.2f} %", verdict.loss, 100 * verdict.top1),
@@ -122,7 +145,7 @@ train::Validation ImageTask::evaluate(data::ValidationImages& images, world::Wor
 
 // How sure it is where it is right, and where it is wrong.
 std::vector<train::ScoredExample> ImageTask::scored_examples() {
-  const ImageEvaluator::Verdict verdict = ImageEvaluator(parts_.model, parts_.backend, parts_.dtype)(parts_.validation);
+  const ImageEvaluator::Verdict verdict = evaluator()(parts_.validation);
   if (verdict.truth.size() != parts_.names.size()) return {};  // broken ones are left out, so that names do not fit
   const std::vector<std::string> labels = parts_.model.labels();
   std::vector<train::ScoredExample> list;

@@ -17,13 +17,17 @@ struct ImageTaskOptions {
   float label_smoothing = 0;
   bool mixed = false;  // batches may be mixed with themselves
   bool select_by_loss = false;
+  bool test_time_flip = false;
 };
 
 // How good a model's labels of images are.
 class ImageEvaluator {
  public:
-  ImageEvaluator(const models::ImageModel& model, Backend& backend, DType dtype)
-      : model_(model), backend_(backend), dtype_(dtype) {}
+  struct Options {
+    bool flip = false;  // test-time augmentation: the mean of the scores of each image and its mirror image
+  };
+  ImageEvaluator(const models::ImageModel& model, Backend& backend, DType dtype, const Options& options)
+      : model_(model), backend_(backend), dtype_(dtype), options_(options) {}
 
   struct Verdict {
     std::int64_t images = 0;
@@ -43,11 +47,13 @@ class ImageEvaluator {
     float sure = 0;
     std::int32_t among5 = 0;
   };
+  std::vector<float> logits(Pass& pass, const std::vector<float>& values) const;
   std::vector<Evaluated> evaluated(Pass& pass, const data::HostImageBatch& batch) const;
 
   const models::ImageModel& model_;
   Backend& backend_;
   DType dtype_;
+  Options options_;
 };
 
 class ImageTask : public train::Task {
@@ -79,6 +85,10 @@ class ImageTask : public train::Task {
   std::vector<train::ScoredExample> scored_examples() override;
 
  private:
+  ImageEvaluator evaluator() const {
+    return {parts_.model, parts_.backend, parts_.dtype, {.flip = options_.test_time_flip}};
+  }
+
   Parts parts_;
   ImageTaskOptions options_;
   std::optional<std::vector<data::ValidationImages::Shown>> shown_;  // read once

@@ -15,6 +15,7 @@
 #include "attend/train/recipes/images/image_recipe.h"
 #include "attend/train/recipes/images/image_start.h"
 #include "attend/train/recipes/images/image_task.h"
+#include "attend/train/recipes/images/whitening.h"
 #include "attend/train/recipes/trainings.h"
 
 namespace attend::train {
@@ -75,7 +76,13 @@ class ImageClassificationJob : public JobOf<ImageTask> {
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
-    if (run_.folder.resumed() || run_.from.empty()) return;
+    if (run_.folder.resumed()) return;
+    if (run_.from.empty()) {
+      data::ValidationImages images(training_.reader, split_.train, given_.images.evaluation(),
+                                    {.batch = given_.batch});
+      whiten_patches(*weights[0], images);
+      return;
+    }
     const checkpoint::LoadReport report = load_image_start(run_.from, *weights[0]);
     run_.options.messages << fmt::format(
         "from {}{}\n", run_.from.string(),
@@ -99,7 +106,8 @@ class ImageClassificationJob : public JobOf<ImageTask> {
                                                         .teacher = teacher_.get()},
                                        ImageTaskOptions{.label_smoothing = given_.label_smoothing,
                                                         .mixed = given_.images.mixup > 0 || given_.images.cutmix > 0,
-                                                        .select_by_loss = given_.select == "loss"});
+                                                        .select_by_loss = given_.select == "loss",
+                                                        .test_time_flip = given_.test_time_flip});
   }
 
   void finish_task(ImageTask& task) override {

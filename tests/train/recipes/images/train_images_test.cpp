@@ -90,6 +90,70 @@ TEST_F(TrainImages, EveryAugmentationAndAConvolutionalStem) {
   EXPECT_NE(file.find("vit_conv.embeddings.stem.norms.0.running_mean"), nullptr);
 }
 
+// airbench's network and optimiser; the first layer whitens patches of the training images, and stays.
+TEST_F(TrainImages, AWhiteningNetworkLearnsWithSgd) {
+  const Outcome trained =
+      run_attend({"train",
+                  "--task",
+                  "classify-images",
+                  "--model",
+                  "resnet9",
+                  "--config",
+                  R"({"stem":"whitening","hidden_sizes":[8,16],"depths":[2,3],"hidden_act":"gelu"})",
+                  "--train",
+                  path("images/train"),
+                  "--valid",
+                  path("images/valid"),
+                  "--out",
+                  path("airbench"),
+                  "--image-size",
+                  "16",
+                  "--batch",
+                  "16",
+                  "--steps",
+                  steps_to_learn(80),
+                  "--validate-every",
+                  steps_to_learn(80),
+                  "--optimizer",
+                  "sgd",
+                  "--momentum",
+                  "0.85",
+                  "--clip-norm",
+                  "0",
+                  "--learning-rate",
+                  "0.1",
+                  "--schedule",
+                  "linear",
+                  "--freeze",
+                  "resnet9.whitening.weight",
+                  "--crop",
+                  "shift",
+                  "--crop-padding",
+                  "1",
+                  "--border",
+                  "reflected",
+                  "--no-flip",
+                  "--cutout",
+                  "3",
+                  "--mean",
+                  "0.5",
+                  "--std",
+                  "0.5"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_GT(accuracy("airbench"), kLearns ? 0.95 : -1);
+  const std::vector<float> filters =
+      checkpoint::Safetensors::open(path("airbench/model.safetensors")).floats("resnet9.whitening.weight");
+  ASSERT_EQ(filters.size(), 24u * 12u);
+  for (std::size_t i = 0; i < 144; ++i) EXPECT_EQ(filters[i], -filters[144 + i]);
+  const Outcome flipped =
+      run_attend({"evaluate", "--model", path("airbench"), path("images/valid"), "--json", "--test-time-flip"});
+  ASSERT_EQ(flipped.code, 0) << flipped.err;
+  // A corner and its mirror image are two labels, so that their mean cannot know which.
+  EXPECT_LT(parse_json(flipped.out, "output").at("accuracy").get<double>(), kLearns ? 0.9 : 2);
+  const Outcome refused = run_attend(training("none", {"--momentum", "0.9"}));
+  EXPECT_NE(refused.err.find("'momentum' is for sgd; set 'optimizer'"), std::string::npos) << refused.err;
+}
+
 TEST_F(TrainImages, FineTuningTakesOverAllButTheHeadAndStretchesPositions) {
   ASSERT_EQ(run_attend(training("small", {"--steps", steps_to_learn(120).c_str(), "--validate-every",
                                           steps_to_learn(60).c_str()}))
