@@ -35,9 +35,10 @@ live?.addEventListener("submit", event => {
     if (data.total) answer.textContent = `loading the model: ${Math.round(100 * data.loaded / data.total)} %`;
     if (data.id !== count) return;
     const said = JSON.parse(new TextDecoder().decode(data.body));
+    if (data.fatal) worker.terminate(), worker = null;  // the next sentence starts another one
     answer.textContent = data.status === 200 ? `→ ${said.text}` : said.error;
     document.getElementById("inside").href = `look/#model=en-fr&text=${encodeURIComponent(text)}`;
   };
-  worker.onerror = event => { answer.textContent = `attend.wasm cannot run here: ${event.message || "the worker ended"}`; };
+  worker.onerror = event => { worker = null, answer.textContent = `attend.wasm cannot run here: ${event.message || "the worker ended"}`; };
   worker.postMessage({ id, method: "POST", path: "/api/inspect", type: "application/json", body: JSON.stringify({ text, beams: 4 }) });
 });
