@@ -77,25 +77,6 @@ def test_first_view(browser, site):
     check(sum(sizes.values()) <= 1.5e6 and core <= 3e6, f"the first view is small: {sorted(sizes.items(), key=lambda item: -item[1])[:3]}")
 
 
-def test_training(browser, site):
-    """A model learns in the page; it can be cancelled, and the page is still alive."""
-    ready(browser, f"{site}look/#model=dates&view=train")
-    status = "document.getElementById('training-status').textContent"
-    browser.js("document.querySelector('[data-task=reverse]').click()")
-    browser.until(f"{status}.startsWith('Step')", 120)
-    browser.until("document.querySelectorAll('canvas[aria-label=\"attention matrix\"]').length > 0", 60)
-    start, before = time.monotonic(), int(re.search(r"Step (\d+)", browser.js(status))[1])
-    browser.until(f"parseInt({status}.slice(5)) >= {before + 20}", 120)
-    print(f"20 steps take {time.monotonic() - start:.1f} s:", browser.js(status))
-    check(browser.js("document.querySelectorAll('#view svg path').length") > 0, "there is a curve")
-    browser.js("document.getElementById('cancel-training').click()")
-    browser.until(f"{status}.startsWith('Cancelled')", 20)
-    browser.js("document.querySelector('[data-task=dates]').click()")
-    browser.until(f"{status}.startsWith('Step')", 120)
-    ready(browser, f"{site}look/#model=dates&view=map")
-    check(browser.js("document.getElementById('error').hidden"), "leaving in the middle of a training is harmless")
-
-
 def test_figures(browser, site):
     """What Save SVG and Save PNG make is caught where a browser would store it."""
     ready(browser, f"{site}look/#model=en-fr&text=I%20am%20a%20student.&view=heads&stack=decoder&kind=cross&layer=1&head=2")
@@ -209,7 +190,6 @@ def main():
             test_page(browser, site, program)
             test_own_image(browser, site)
             test_own_model(browser, site)
-            test_training(browser, site)
             test_figures(browser, site)
             test_front(browser, site)
             test_offline(browser, site, server)
