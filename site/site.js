@@ -26,6 +26,7 @@ query?.addEventListener("keydown", event => { if (event.key === "Escape") query.
 // The sentence: the worker of the page in look/ translates it.
 const live = document.getElementById("live"), answer = document.getElementById("answer"), sentence = document.getElementById("sentence");
 let worker = null, count = 0;
+if (live) live.querySelector("button").disabled = false;  // before, a press would only open the page anew
 live?.addEventListener("submit", event => {
   event.preventDefault();
   const id = ++count, text = sentence.value;
