@@ -90,7 +90,7 @@ if(TARGET attend_look AND NOT EMSCRIPTEN)  # in a browser the files lie beside a
     endforeach()
     # The same without a server: attend.wasm under node, and the site in a browser. Compiling it takes minutes; skipped where
     # there is no emscripten.
-    foreach(test page site access equal firefox)
+    foreach(test page site training hostile access equal firefox)
       add_test(NAME long.wasm.${test} COMMAND python3 tests/wasm/${test}_test.py $<TARGET_FILE:attend>
                WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
       set_tests_properties(long.wasm.${test} PROPERTIES TIMEOUT 5400 SKIP_RETURN_CODE 77 LABELS long RESOURCE_LOCK wasm)

@@ -1,7 +1,11 @@
 // A service worker that keeps what was fetched: the network first, the copy where there is none. Models are kept by the page's
 // own worker (attend/wasm/worker.js), under an address with the stamp of their files.
 const name = "attend-site";
-addEventListener("install", () => skipWaiting());
+const files = [];  // of the page of the models, by tools/site: kept from the first visit on
+addEventListener("install", event => {
+  skipWaiting();
+  event.waitUntil(caches.open(name).then(cache => cache.addAll(files)).catch(() => {}));
+});
 addEventListener("activate", event => event.waitUntil(clients.claim()));
 addEventListener("fetch", event => {
   const { request } = event;

@@ -26,6 +26,7 @@ query?.addEventListener("keydown", event => { if (event.key === "Escape") query.
 // The sentence: the worker of the page in look/ translates it.
 const live = document.getElementById("live"), answer = document.getElementById("answer"), sentence = document.getElementById("sentence");
 let worker = null, count = 0;
+if (live) live.querySelector("button").disabled = false;  // before, a press would only open the page anew
 live?.addEventListener("submit", event => {
   event.preventDefault();
   const id = ++count, text = sentence.value;
@@ -35,9 +36,10 @@ live?.addEventListener("submit", event => {
     if (data.total) answer.textContent = `loading the model: ${Math.round(100 * data.loaded / data.total)} %`;
     if (data.id !== count) return;
     const said = JSON.parse(new TextDecoder().decode(data.body));
+    if (data.fatal) worker.terminate(), worker = null;  // the next sentence starts another one
     answer.textContent = data.status === 200 ? `→ ${said.text}` : said.error;
     document.getElementById("inside").href = `look/#model=en-fr&text=${encodeURIComponent(text)}`;
   };
-  worker.onerror = event => { answer.textContent = `attend.wasm cannot run here: ${event.message || "the worker ended"}`; };
+  worker.onerror = event => { worker = null, answer.textContent = `attend.wasm cannot run here: ${event.message || "the worker ended"}`; };
   worker.postMessage({ id, method: "POST", path: "/api/inspect", type: "application/json", body: JSON.stringify({ text, beams: 4 }) });
 });

@@ -28,6 +28,7 @@ Module["trained"] = error => Module["ccall"]("attend_trained", null, ["string"],
 Module["open"] = name => answerOf(Module["ccall"]("attend_open", "number", ["string"], [name]));
 Module["ask"] = (method, path, type = "", body = new Uint8Array(0)) => {
   const at = Module["_malloc"](body.length + 1);
+  if (!at) throw new Error(`there is not enough memory for a request of ${body.length} bytes`);
   HEAPU8.set(body, at);
   try {
     return answerOf(Module["ccall"]("attend_ask", "number", ["string", "string", "string", "number", "number"], [method, path, type, at, body.length]));

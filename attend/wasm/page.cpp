@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -66,6 +67,8 @@ template <class Work>
 int answered(Work&& work) {
   try {
     answer = work();
+  } catch (const std::bad_alloc&) {
+    answer = http::refused(500, "there is not enough memory for this");
   } catch (const std::exception& error) {
     answer = http::refused(500, error.what());
   }

@@ -7,6 +7,9 @@ importScripts("attend.js");
 const here = new URL("./", self.location.href);
 const first = new URL(self.location.href).searchParams.get("model");
 const encoder = new TextEncoder();
+// After a trap, or when the browser has no memory left, what is in memory cannot be trusted any more.
+const isFatal = error => error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+const failed = message => ({ status: 500, type: "application/json", body: encoder.encode(JSON.stringify({ error: message })) });
 const samples = new Map();  // the files of sample images, which a page shows as they are
 
 // Kept by the address alone; where a browser keeps nothing (an address without https), it is fetched anew.
@@ -67,7 +70,8 @@ async function findOwn(attend, models) {
 }
 
 const starting = (async () => {
-  const [attend, models] = await Promise.all([openAttend({ locateFile: name => new URL(name, here).href }), fetch(new URL("models.json", here)).then(answer => answer.json())]);
+  const [attend, listed] = await Promise.all([openAttend({ locateFile: name => new URL(name, here).href }), fetch(new URL("models.json", here)).then(answer => answer.json())]);
+  const models = { __proto__: null, ...listed };  // a visitor's model may have any name
   for (const [model, { texts }] of Object.entries(models))
     for (const [name, text] of Object.entries(texts)) attend.put(`/models/${model}/${name}`, encoder.encode(text));
   await findOwn(attend, models);
@@ -117,7 +121,10 @@ function fetchModel(attend, models, model) {
 const usual = "en-fr";
 let opened = null;
 async function open(attend, models, name) {
-  const said = await fetchModel(attend, models, name).then(() => attend.open(name)).catch(error => ({ status: 500, type: "application/json", body: encoder.encode(JSON.stringify({ error: error.message })) }));
+  const said = await fetchModel(attend, models, name).then(() => attend.open(name)).catch(error => {
+    if (isFatal(error)) throw error;
+    return failed(error.message);
+  });
   return said.status === 200 || name === usual ? { name, said } : open(attend, models, usual);
 }
 
@@ -140,9 +147,8 @@ onmessage = async ({ data }) => {
   try {
     said = await answer(data);
   } catch (error) {
-    // A trap, or no memory left: what is in memory cannot be trusted any more.
-    const fatal = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
-    said = { fatal, status: 500, type: "application/json", body: encoder.encode(JSON.stringify({ error: fatal ? `attend.wasm ran out of memory or failed (${error.message})` : String(error.message || error) })) };
+    const fatal = isFatal(error);
+    said = { fatal, ...failed(fatal ? `attend.wasm ran out of memory or failed (${error.message})` : String(error.message || error)) };
   }
   postMessage({ id: data.id, ...said }, [said.body.buffer]);
 };

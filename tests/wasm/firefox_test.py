@@ -54,6 +54,7 @@ def main():
         browser.js("document.getElementById('cancel-training').click()")
         browser.until(f"{status}.startsWith('Cancelled')", 20)
         browser.go(site)
+        browser.until("!!document.querySelector('#live button:enabled')", 20)
         browser.js("document.querySelector('#live button').click()")
         browser.until("document.getElementById('answer').textContent.startsWith('→ ')", 120)
         check("chat" in browser.js("document.getElementById('answer').textContent"), "the front page translates a sentence")

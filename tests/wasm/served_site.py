@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "web"))
@@ -18,9 +19,33 @@ PATH = "a/path/of/its own"
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     asked = []
+    added = ""  # JavaScript behind attend.js, for faults
+    stopped = None  # the end of a path, of whose file only the first half is sent
 
     def log_message(self, *_):
         self.asked.append(self.path)
+
+    def path_without_query(self):
+        return self.path.split("?")[0]
+
+    def do_GET(self):
+        if not self.added or not self.path_without_query().endswith("/attend.js"):
+            return super().do_GET()
+        content = pathlib.Path(self.translate_path(self.path)).read_bytes() + self.added.encode()
+        self.send_response(200)
+        for name, value in (("Content-Type", "text/javascript"), ("Content-Length", str(len(content))), ("Cache-Control", "no-store")):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def copyfile(self, source, output):
+        if not self.stopped or not self.path_without_query().endswith(self.stopped):
+            return super().copyfile(source, output)
+        content = source.read()
+        output.write(content[:len(content) // 2])
+        output.flush()
+        while self.stopped:
+            time.sleep(0.05)
 
 
 def missing(wasm):

@@ -35,10 +35,8 @@ class Browser:
         os.close(answer_write)
         self.buffer, self.count, self.session = b"", 0, None
         self.problems = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.call("Page.enable")
-        self.call("Runtime.enable")
+        self.tab = None
+        self.new_tab()
 
     def __enter__(self):
         return self
@@ -52,6 +50,22 @@ class Browser:
         if self.process.poll() is None:
             self.process.kill()
         shutil.rmtree(self.profile, ignore_errors=True)
+
+    def new_tab(self):
+        """In place of the one before, which is closed."""
+        self.session, before = None, self.tab
+        self.tab = self.call("Target.createTarget", url="about:blank")["targetId"]
+        if before:
+            self.call("Target.closeTarget", targetId=before)
+        self.session = self.call("Target.attachToTarget", targetId=self.tab, flatten=True)["sessionId"]
+        self.call("Page.enable")
+        self.call("Runtime.enable")
+
+    def drop(self, *paths):
+        """Files or folders of this machine, dropped onto the page by a mouse."""
+        data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=300, y=300, data=data)
 
     def call(self, method, **params):
         self.count += 1

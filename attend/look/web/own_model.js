@@ -12,12 +12,29 @@ async function inside(entry, path = "") {
   }
 }
 
+// What attend reads of a folder: a clone of a repository also has the weights of other libraries.
+function needed(files) {
+  const safe = files.some(([path]) => path.endsWith(".safetensors"));
+  return files.filter(([path]) => /^[^/]+\.(json|txt|safetensors|spm|model)$|^README\.md$|^samples\/[^/]+$/.test(path) || !safe && /^[^/]+\.bin$/.test(path));
+}
+
+// config.json and README.md are read whenever the page is opened, other files when the model is.
+const largestText = 4 << 20;
 async function keep(name, files) {
-  if (!files.some(([path]) => path === "config.json")) throw new Error(`${name} is no model's folder: it has no config.json`);
+  const config = files.find(([path]) => path === "config.json")?.[1];
+  if (!config) throw new Error(`${name} is no model's folder: it has no config.json`);
+  if (config.size > largestText) throw new Error(`${name}: config.json has ${config.size} bytes, more than ${largestText}`);
   if (!self.caches) throw new Error("this browser keeps no files for a page without https");
   const cache = await caches.open("attend-own"), begin = new URL(`own/${encodeURIComponent(name)}/`, location.href).href;
-  for (const old of await cache.keys()) if (old.url.startsWith(begin)) await cache.delete(old);
-  for (const [path, file] of files) await cache.put(begin + path, new Response(file));
+  const forget = async () => { for (const old of await cache.keys()) if (old.url.startsWith(begin)) await cache.delete(old); };
+  await forget();
+  try {  // config.json last: without it a folder is no model, should the tab be closed before
+    for (const [path, file] of needed(files).sort(([a], [b]) => (a === "config.json") - (b === "config.json")))
+      if (path !== "README.md" || file.size <= largestText) await cache.put(begin + path, new Response(file));
+  } catch (error) {
+    await forget();
+    throw new Error(`${name} cannot be kept by this browser: ${error.message}`);
+  }
   location.hash = `#model=${encodeURIComponent(name)}`;
   location.reload();
 }

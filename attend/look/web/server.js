@@ -3,21 +3,32 @@
 const inBrowser = document.getElementById("worker");
 export const serverless = Boolean(inBrowser);
 
-const waiting = new Map();
+const waiting = new Map();  // requests without an answer
 let worker = null, count = 0;
-function start() {
-  const model = new URLSearchParams(location.hash.slice(1)).get("model");
-  worker = new Worker(inBrowser.textContent.trim() + (model ? `?model=${encodeURIComponent(model)}` : ""));
-  worker.onmessage = ({ data }) => {
-    if (data.total) return progress(data);
-    waiting.get(data.id)?.(data);
-    waiting.delete(data.id);
-    if (data.fatal) worker.terminate(), worker = null;  // the next request starts another one
-  };
-  worker.onerror = event => {
-    for (const answer of waiting.values()) answer({ status: 500, type: "application/json", body: JSON.stringify({ error: `attend.wasm cannot run here: ${event.message || "the worker ended"}` }) });
+// A worker that cannot go on leaves its requests to the next one if it has not even opened its model: that one opens the
+// usual model. Otherwise they are answered with the error, and the next request starts another worker.
+function start(model) {
+  const mine = worker = new Worker(inBrowser.textContent.trim() + (model ? `?model=${encodeURIComponent(model)}` : ""));
+  let opened = false;
+  const died = body => {
+    mine.terminate(), worker = null;
+    for (const name of bars.keys()) endProgress(name);
+    if (model && !opened) {
+      start("");
+      for (const { message } of waiting.values()) worker.postMessage(message);
+      return;
+    }
+    for (const { answer } of waiting.values()) answer({ status: 500, type: "application/json", body });
     waiting.clear();
   };
+  mine.onmessage = ({ data }) => {
+    if (data.total) return progress(data);
+    if (data.fatal) return died(data.body);
+    opened = true;
+    waiting.get(data.id)?.answer(data);
+    waiting.delete(data.id);
+  };
+  mine.onerror = event => died(JSON.stringify({ error: `attend.wasm cannot run here: ${event.message || "the worker ended"}` }));
 }
 
 // Also where no view is there yet to tell it.
@@ -35,15 +46,20 @@ function progress({ model, loaded, total }) {
     document.body.append(label), bars.set(model, bar);
   }
   bars.get(model).value = loaded;
-  if (loaded >= total) bars.get(model).parentNode.remove();
+  if (loaded >= total) endProgress(model);
+}
+function endProgress(model) {
+  bars.get(model)?.parentNode.remove();
+  bars.delete(model);
 }
 
 async function asked(address, { method = "GET", headers = {}, body } = {}) {
-  if (!worker) start();
-  const id = ++count, bytes = body instanceof Blob ? await body.arrayBuffer() : body;
-  const answer = new Promise(resolve => waiting.set(id, resolve));
-  worker.postMessage({ id, method, path: address.replace(/^\./, ""), type: headers["Content-Type"] || "", body: bytes });
-  const { status, type, body: content } = await answer;
+  const bytes = body instanceof Blob ? await body.arrayBuffer() : body;
+  const message = { id: ++count, method, path: address.replace(/^\./, ""), type: headers["Content-Type"] || "", body: bytes };
+  const answered = new Promise(answer => waiting.set(message.id, { message, answer }));
+  if (!worker) start(new URLSearchParams(location.hash.slice(1)).get("model"));
+  worker.postMessage(message);
+  const { status, type, body: content } = await answered;
   if (status >= 500) tell(content);
   return new Response(content, { status, headers: { "Content-Type": type } });
 }
