@@ -256,6 +256,12 @@ struct RowKernels {
   ByType<void(const RnnRows& row)> rnn_step;
   ByType<void(const RnnRows& row)> rnn_step_backward;
 
+  // Winograd's transforms of a tile of two and of four results a side (attend/cpu/winograd.h), number p of `channels`
+  // neighbours `step` apart. input: from the places of x, row by row. output: to the results, a line and a pixel apart.
+  void (*winograd_input[2])(const float* const* places, std::int64_t channels, float* to, std::int64_t step);
+  void (*winograd_output[2])(const float* from, std::int64_t step, std::int64_t channels, float* to, std::int64_t line,
+                             std::int64_t pixel);
+
   double (*sum_of_squares)(const float* x, std::int64_t n);
   // [dtype of value], elements [begin, end).
   ByType<void(const AdamRows& args, std::int64_t begin, std::int64_t end)> adamw;
