@@ -42,6 +42,7 @@ set(ATTEND_CPU_ROWS
     attend/cpu/rows/elementwise.cpp
     attend/cpu/rows/norm.cpp
     attend/cpu/rows/optimizer.cpp
+    attend/cpu/rows/pooling.cpp
     attend/cpu/rows/random.cpp
     attend/cpu/rows/recurrent.cpp
     attend/cpu/rows/softmax.cpp

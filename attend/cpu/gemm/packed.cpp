@@ -154,8 +154,8 @@ void PackedWeights::read_row(std::int64_t row, float* to) const {
   for (std::int64_t i = 0; i < k_; ++i) to[i] *= scale;
 }
 
-bool PackedWeights::plain_f32() const {
-  return dtype_ == DType::f32 && Access::kernel(*this).element == DType::f32 && Access::kernel(*this).planes == 1;
+bool PackedWeights::in_f32() const {
+  return Access::kernel(*this).element == DType::f32 && Access::kernel(*this).planes == 1;
 }
 
 void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {

@@ -59,7 +59,9 @@ class Winograd {
     in_place_ = width_ <= kernel_.in_place;
     if (!in_place_) width_ = ceil_div(width_, kernel_.row_multiple) * kernel_.row_multiple;
     slice_ = width_ * inputs_ + kApart;
-    const std::int64_t most = std::max<std::int64_t>(1, kBlock / (width_ * all)), panels = ceil_div(chunk, width_);
+    // A block of two panels at least, so that weights are read once for both, and enough of them for all threads.
+    const std::int64_t panels = ceil_div(chunk, width_), some = panels * panels_n() / (8 * pool.threads());
+    const std::int64_t most = std::min(std::max<std::int64_t>(2, some), ceil_div(kBlock, width_ * all));
     high_ = ceil_div(panels, ceil_div(panels, most));
     tiles_ = floats(transformed, panels * places_ * slice_);
     for (first_ = 0; first_ < tiles; first_ += chunk) {
