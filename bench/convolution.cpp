@@ -1,6 +1,6 @@
 // The convolutions of ResNet-50 on a 224 x 224 image, layer by layer, on the CPU: milliseconds, and the share of the
 // roof, which is our best matrix product with weights of the same form, measured in the same run.
-//   convolution [--forms plain f32 bf16 int8] [--batch 1] [--threads 2] [--gradients] [--cpu-time]
+//   convolution [--forms plain f32 bf16 int8] [--batch 1] [--threads 2] [--gradients] [--cpu-time] [--only 3x3]
 // Prints one line for each layer: its name, how often the network has it, and two numbers for each form. The last lines
 // add up the network, say the roofs, and how long packing all the weights took. With --gradients, the columns are the
 // gradients of the input and of the weight, in f32. bench/convolution.py runs it beside ONNX Runtime.
@@ -30,6 +30,7 @@ struct Options {
   int threads = 2;
   double budget = 0.2;
   bool gradients = false, cpu_time = false;
+  std::string only;
 
   Stopwatch::Counts counts() const { return cpu_time ? Stopwatch::Counts::cpu : Stopwatch::Counts::wall; }
 };
@@ -124,6 +125,7 @@ void run(const Options& options) {
   for (const std::string& column : columns) fmt::print("{:>10}{:>7}", column + " ms", "roof");
   fmt::print("\n");
   for (const Layer& layer : kLayers) {
+    if (layer.name().find(options.only) == std::string::npos) continue;
     fmt::print("{:24}{:6}", layer.name(), layer.count);
     std::vector<double> times;
     if (options.gradients)
@@ -161,6 +163,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--budget", options.budget, "seconds for each number");
   app.add_flag("--cpu-time", options.cpu_time, "count this process's time, for one thread on a busy machine");
+  app.add_option("--only", options.only, "layers whose name contains this");
   app.add_flag("--gradients", options.gradients, "time the gradients of input and weight");
   return bench_main(app, argc, argv, [&] { run(options); });
 }

@@ -158,9 +158,11 @@ void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Ten
   out.activation = activation;
   if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(weight)) {
     check(args.groups == 1, "convolution: a packed weight in {} groups", args.groups);
+    const cpu::Windows windows = g.windows(x, 0);
+    if (const cpu::WinogradWeights* transformed = packed->winograd(windows, pool()))
+      return cpu::winograd({.batch = g.batch, .windows = windows, .weights = transformed, .out = out}, pool());
     return cpu::gemm_packed(
-        {.m = g.pixels(), .a_dtype = x.dtype(), .windows = g.windows(x, 0), .weights = &packed->weights(), .out = out},
-        pool());
+        {.m = g.pixels(), .a_dtype = x.dtype(), .windows = windows, .weights = &packed->weights(), .out = out}, pool());
   }
   const DType dtype = x.dtype();
   for (std::int64_t group = 0; group < args.groups; ++group) {

@@ -94,6 +94,7 @@ class PackedWeights {
   std::int64_t k() const { return k_; }
   DType dtype() const { return dtype_; }
   bool empty() const { return !data_; }
+  bool in_f32() const;  // multiplied as f32, and not in pieces
   std::size_t bytes() const { return bytes_; }
   const std::byte* data() const { return data_.get(); }
   // The k numbers of output row n: a row of a table that is both looked up and multiplied by.

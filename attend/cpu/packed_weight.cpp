@@ -1,6 +1,7 @@
 // Weights packed once: products and lookups read the panels, and the plain numbers are gone.
 #include "attend/cpu/packed_weight.h"
 
+#include <optional>
 #include <vector>
 
 #include "attend/base/error.h"
@@ -45,6 +46,15 @@ void CpuPackedWeight::multiply(const MatMul& product, const GemmOutput& out, Thr
   gemm_packed(
       {.m = a.dim(0), .a = a.raw(), .a_dtype = a.dtype(), .a_stride = a.row_stride(), .weights = &weights_, .out = out},
       pool, recording);
+}
+
+const WinogradWeights* CpuPackedWeight::winograd(const Windows& windows, ThreadPool& pool) const {
+  const std::optional<WinogradTile> tile =
+      weights_.in_f32() ? winograd_tile(windows, weights_.n()) : std::optional<WinogradTile>();
+  if (!tile) return nullptr;
+  Transformed& found = transformed_[*tile == WinogradTile::two ? 0 : 1];
+  std::call_once(found.once, [&] { found.weights = std::make_unique<const WinogradWeights>(weights_, *tile, pool); });
+  return found.weights.get();
 }
 
 }  // namespace cpu

@@ -1,8 +1,13 @@
 // A constant weight as the CPU keeps it: the panels that its matrix product reads (gemm.h).
 #pragma once
 
+#include <array>
+#include <memory>
+#include <mutex>
+
 #include "attend/base/thread_pool.h"
 #include "attend/cpu/gemm.h"
+#include "attend/cpu/winograd.h"
 #include "attend/tensor/backend.h"
 
 namespace attend::cpu {
@@ -18,11 +23,18 @@ class CpuPackedWeight final : public PackedWeight {
   // product.b is a tensor over this; out says where the result goes, and what is done to it.
   void multiply(const MatMul& product, const GemmOutput& out, ThreadPool& pool, Recording* recording) const;
   const PackedWeights& weights() const { return weights_; }
+  // The same for a convolution that is faster so, or null. The first call for a tile transforms the weights.
+  const WinogradWeights* winograd(const Windows& windows, ThreadPool& pool) const;
 
  private:
   PackedWeights weights_;
   bool input_major_;
   DType form_;
+  struct Transformed {
+    std::once_flag once;
+    std::unique_ptr<const WinogradWeights> weights;
+  };
+  mutable std::array<Transformed, 2> transformed_;  // for tiles of two and of four
 };
 
 // Null for a plain tensor.

@@ -1,9 +1,9 @@
-// Pooling: each result over its window, and on the way back each place over the windows that read it, so that no two
-// threads write to one place.
+// Pooling: each result over its window (rows/pooling.cpp), and on the way back each place over the windows that read
+// it, so that no two threads write to one place.
 #include <algorithm>
-#include <limits>
 #include <vector>
 
+#include "attend/base/error.h"
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cpu/elements.h"
 #include "attend/cpu/parallel.h"
@@ -25,32 +25,19 @@ struct Pools {
         columns(images::columns_of(pooling, x.dim(2), y.dim(2))) {}
 };
 
-// NaN is the largest of all, as elsewhere.
-bool larger(float value, float best) { return value > best || (value != value && best == best); }
-
-template <class T>
-void forward(const Pools& p, const T* x, std::int64_t pixel, float* sum, T* y, std::int32_t* index) {
+// Result number `pixel`.
+PoolWindow window_of(const Pools& p, const Tensor& x, std::int64_t pixel) {
   const std::int64_t ow = pixel % p.columns.results, oh = pixel / p.columns.results % p.rows.results;
-  const std::int64_t b = pixel / (p.columns.results * p.rows.results), C = p.channels;
+  const std::int64_t b = pixel / (p.columns.results * p.rows.results);
   const images::Span hs = p.rows.reads(oh), ws = p.columns.reads(ow);
-  const bool max = p.args.kind == PoolKind::max;
-  std::fill(sum, sum + C, max ? -std::numeric_limits<float>::infinity() : 0.0f);
-  if (index) std::fill(index, index + C, static_cast<std::int32_t>(hs.begin * p.columns.size + ws.begin));
-  for (std::int64_t h = hs.begin; h < hs.end; ++h)
-    for (std::int64_t w = ws.begin; w < ws.end; ++w) {
-      const T* from = x + ((b * p.rows.size + h) * p.columns.size + w) * C;
-      if (!max) {
-        for (std::int64_t c = 0; c < C; ++c) sum[c] += static_cast<float>(from[c]);
-        continue;
-      }
-      for (std::int64_t c = 0; c < C; ++c) {
-        const float value = static_cast<float>(from[c]);
-        if (!larger(value, sum[c])) continue;
-        sum[c] = value;
-        if (index) index[c] = static_cast<std::int32_t>(h * p.columns.size + w);
-      }
-    }
-  put(sum, max ? 1.0f : 1.0f / images::divisor(p.args, p.rows, p.columns, oh, ow), y, C, false);
+  const std::int64_t first = hs.begin * p.columns.size + ws.begin, image = p.rows.size * p.columns.size;
+  return {.x = at(x.raw(), (b * image + first) * p.channels, x.dtype()),
+          .rows = hs.end - hs.begin,
+          .columns = ws.end - ws.begin,
+          .line = p.columns.size,
+          .channels = p.channels,
+          .first = first,
+          .scale = p.args.kind == PoolKind::max ? 1.0f : 1.0f / images::divisor(p.args, p.rows, p.columns, oh, ow)};
 }
 
 template <class T>
@@ -81,15 +68,16 @@ void CpuBackend::pooling(const Pooling& args, const Tensor& x, const Tensor& y, 
   if (y.size() == 0) return;
   const cpu::Pools p(args, x, y);
   const std::int64_t work = p.channels * (x.dim(1) * x.dim(2) / std::max<std::int64_t>(1, y.dim(1) * y.dim(2)) + 1);
-  cpu::with_element(x.dtype(), "pooling", [&](auto element) {
-    using T = decltype(element);
-    std::int32_t* where = index.defined() ? index.data<std::int32_t>() : nullptr;
-    cpu::for_rows(pool(), y.rows(), work, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> sum(static_cast<std::size_t>(p.channels));
-      for (std::int64_t i = begin; i < end; ++i)
-        cpu::forward(p, x.data<T>(), i, sum.data(), y.data<T>() + i * p.channels,
-                     where ? where + i * p.channels : nullptr);
-    });
+  check(is_float(x.dtype()), "pooling: x is {}; it must be f32 or bf16", name_of(x.dtype()));
+  std::int32_t* where = index.defined() ? index.data<std::int32_t>() : nullptr;
+  const auto pool_window = (args.kind == PoolKind::max ? rows_.pool_max : rows_.pool_mean)[cpu::kind_of(x)];
+  cpu::for_rows(pool(), y.rows(), work, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      cpu::PoolWindow window = cpu::window_of(p, x, i);
+      window.y = cpu::at(y.raw(), i * p.channels, y.dtype());
+      window.index = where != nullptr ? where + i * p.channels : nullptr;
+      pool_window(window);
+    }
   });
 }
 

@@ -42,10 +42,12 @@ set(ATTEND_CPU_ROWS
     attend/cpu/rows/elementwise.cpp
     attend/cpu/rows/norm.cpp
     attend/cpu/rows/optimizer.cpp
+    attend/cpu/rows/pooling.cpp
     attend/cpu/rows/random.cpp
     attend/cpu/rows/recurrent.cpp
     attend/cpu/rows/softmax.cpp
-    attend/cpu/rows/table.cpp)
+    attend/cpu/rows/table.cpp
+    attend/cpu/rows/winograd.cpp)
 list(TRANSFORM ATTEND_CPU_ROWS PREPEND ${PROJECT_SOURCE_DIR}/)
 
 # Those with loops of their own are compiled alone, as they were measured: what is inlined where must not depend on the

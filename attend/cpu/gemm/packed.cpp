@@ -154,6 +154,10 @@ void PackedWeights::read_row(std::int64_t row, float* to) const {
   for (std::int64_t i = 0; i < k_; ++i) to[i] *= scale;
 }
 
+bool PackedWeights::in_f32() const {
+  return Access::kernel(*this).element == DType::f32 && Access::kernel(*this).planes == 1;
+}
+
 void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
   using Access = PackedWeights::Access;
   check(g.weights != nullptr && !g.weights->empty(), "gemm_packed: there are no weights");

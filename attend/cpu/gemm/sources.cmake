@@ -16,7 +16,10 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/plan.cpp
     attend/cpu/gemm/quantise_images.cpp
     attend/cpu/gemm/wasm.cpp
-    attend/cpu/gemm/windows.cpp)
+    attend/cpu/gemm/windows.cpp
+    attend/cpu/gemm/winograd.cpp
+    attend/cpu/gemm/winograd_tile.cpp
+    attend/cpu/gemm/winograd_weights.cpp)
 # Several of these say the same in different instructions, with the same names: never in one unit.
 list(TRANSFORM ATTEND_CPU_GEMM_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE kernels)
 set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

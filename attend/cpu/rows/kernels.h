@@ -196,6 +196,17 @@ struct ReduceColumns {
   std::int32_t* index = nullptr;
 };
 
+// What one result of pooling reads: rows x columns places of an image [H, line, channels], from x on.
+struct PoolWindow {
+  const void* x = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t line = 0, channels = 0;
+  std::int64_t first = 0;         // number of the place x in its image
+  float scale = 1;                // of the sum
+  void* y = nullptr;              // [channels]
+  std::int32_t* index = nullptr;  // numbers of the places of the maxima, or none
+};
+
 template <class Function>
 using ByType = Function* [2];
 
@@ -256,6 +267,15 @@ struct RowKernels {
 
   ByType<void(const RnnRows& row)> rnn_step;
   ByType<void(const RnnRows& row)> rnn_step_backward;
+
+  ByType<void(const PoolWindow& window)> pool_max;
+  ByType<void(const PoolWindow& window)> pool_mean;
+
+  // Winograd's transforms of a tile of two and of four results a side (attend/cpu/winograd.h), number p of `channels`
+  // neighbours `step` apart. input: from the places of x, row by row. output: to the results, a line and a pixel apart.
+  void (*winograd_input[2])(const float* const* places, std::int64_t channels, float* to, std::int64_t step);
+  void (*winograd_output[2])(const float* from, std::int64_t step, std::int64_t channels, float* to, std::int64_t line,
+                             std::int64_t pixel);
 
   double (*sum_of_squares)(const float* x, std::int64_t n);
   // [dtype of value], elements [begin, end).

@@ -20,6 +20,8 @@ void fill_table(RowKernels& table) {
   set_columns(table);
   set_recurrent(table);
   set_optimizer(table);
+  set_pooling(table);
+  set_winograd(table);
   set_attention(table);
   set_attention_step(table);
   set_attention_backward(table);

@@ -13,6 +13,8 @@ void set_softmax(RowKernels& table);
 void set_columns(RowKernels& table);
 void set_recurrent(RowKernels& table);
 void set_optimizer(RowKernels& table);
+void set_pooling(RowKernels& table);
+void set_winograd(RowKernels& table);
 void set_attention(RowKernels& table);
 void set_attention_step(RowKernels& table);
 void set_attention_backward(RowKernels& table);
