@@ -5,6 +5,7 @@
 
 #include "attend/cuda/cuda_check.h"
 #include "attend/cuda/gemm/gemm_planner.h"
+#include "attend/cuda/staged_upload.h"
 
 namespace attend {
 namespace {
@@ -44,7 +45,7 @@ CudaBackend::CudaBackend(int device) : device_(device) {
 CudaBackend::~CudaBackend() {
   cudaSetDevice(device_);
   cudaStreamSynchronize(stream_);
-  gemm_.reset();
+  gemm_.reset(), staged_.reset();
   if (scratch_) cudaFree(scratch_);
   for (void* area : outgrown_) cudaFree(area);
   cudaStreamDestroy(stream_);
@@ -118,6 +119,11 @@ void CudaBackend::to_host(void* to, const void* from, std::size_t bytes) {
 
 void CudaBackend::to_device_async(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  if (bytes >= StagedUpload::kLeast && !capturing_) {
+    cudaStream_t on = stream();
+    if (!staged_) staged_ = std::make_unique<StagedUpload>();
+    return staged_->put(on, to, from, bytes);
+  }
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copy to the device");
 }
 

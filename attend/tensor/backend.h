@@ -196,7 +196,7 @@ class Backend {
   virtual void free(void* data, std::size_t bytes) = 0;
   virtual void to_device(void* to, const void* from, std::size_t bytes) = 0;
   virtual void to_host(void* to, const void* from, std::size_t bytes) = 0;
-  // Like to_device, without waiting: `from` must stay as it is until the device has read it.
+  // Like to_device, without waiting for the device: `from`, of plain memory, may change when it returns.
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<AsyncReadback> readback(std::size_t bytes) = 0;
   virtual void synchronize() = 0;

@@ -1,4 +1,5 @@
 // Depthwise convolutions: a thread per result, neighbours on neighbouring channels, so that reads are whole lines.
+// Places are found with 32-bit divisions where the sizes allow: 64-bit ones were most of a kernel of nine taps.
 #include <algorithm>
 
 #include "attend/cuda/conv/convolution.cuh"
@@ -9,13 +10,12 @@ namespace {
 
 constexpr int kThreads = 256;
 
-template <class T>
-__global__ void forward_kernel(Conv c, const T* x, const T* weight, const T* bias, T* y, bool accumulate,
-                               std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
+template <class T, class Index>
+__global__ void forward_kernel(Conv c, const T* x, const T* weight, const T* bias, T* y, bool accumulate, Index size) {
+  const Index at = blockIdx.x * static_cast<Index>(kThreads) + threadIdx.x;
   if (at >= size) return;
   const int o = static_cast<int>(at % c.results);
-  const std::int64_t pixel = at / c.results;
+  const Index pixel = at / c.results;
   const int ow = static_cast<int>(pixel % c.results_w), oh = static_cast<int>(pixel / c.results_w % c.results_h);
   const int b = static_cast<int>(pixel / c.results_w / c.results_h), channel = o / c.outputs;
   float sum = bias ? to_float(bias[o]) : 0.0f;
@@ -28,12 +28,13 @@ __global__ void forward_kernel(Conv c, const T* x, const T* weight, const T* bia
   y[at] = from_float<T>(accumulate ? to_float(y[at]) + sum : sum);
 }
 
-template <class T>
-__global__ void input_kernel(Conv c, const T* dy, const T* weight, T* dx, bool accumulate, std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
+template <class T, class Index>
+__global__ void input_kernel(Conv c, const T* dy, const T* weight, T* dx, bool accumulate, Index size) {
+  const Index at = blockIdx.x * static_cast<Index>(kThreads) + threadIdx.x;
   if (at >= size) return;
   const int channel = static_cast<int>(at % c.channels);
-  const std::int64_t place = at / c.channels, b = place / c.width / c.height;
+  const Index place = at / c.channels;
+  const auto b = static_cast<std::int64_t>(place / c.width / c.height);
   const int w = static_cast<int>(place % c.width), h = static_cast<int>(place / c.width % c.height);
   float sum = 0;
   for (int i = 0; i < c.kernel_h; ++i) {
@@ -61,13 +62,26 @@ __global__ void weight_kernel(Conv c, const T* x, const T* dy, float* partial, s
             across = tap % c.kernel_w * c.dilation_w - c.padding_w;
   const std::int64_t begin = blockIdx.y * chunk, end = min(begin + chunk, pixels);
   float sum = 0;
+  // Where a result is moves on by additions.
+  int ow = static_cast<int>(begin % c.results_w), oh = static_cast<int>(begin / c.results_w % c.results_h);
+  int b = static_cast<int>(begin / c.results_w / c.results_h);
   for (std::int64_t pixel = begin; pixel < end; ++pixel) {
-    const int ow = static_cast<int>(pixel % c.results_w), oh = static_cast<int>(pixel / c.results_w % c.results_h);
-    const T* place = place_of(c, x, static_cast<int>(pixel / c.results_w / c.results_h), oh * c.stride_h + down,
-                              ow * c.stride_w + across);
+    const T* place = place_of(c, x, b, oh * c.stride_h + down, ow * c.stride_w + across);
     if (place) sum += to_float(place[channel]) * to_float(dy[pixel * c.results + o]);
+    if (++ow < c.results_w) continue;
+    ow = 0;
+    if (++oh == c.results_h) oh = 0, ++b;
   }
   partial[blockIdx.y * static_cast<std::int64_t>(c.results * c.taps()) + o * c.taps() + tap] = sum;
+}
+
+// body(0u) or body(0ll): the type that counts up to size.
+template <class Body>
+void with_index(std::int64_t size, Body&& body) {
+  if (size < (std::int64_t{1} << 31))
+    body(std::uint32_t{});
+  else
+    body(std::int64_t{});
 }
 
 }  // namespace
@@ -77,8 +91,11 @@ void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const
   const std::int64_t size = y.into.size();
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
-    forward_kernel<T><<<blocks_for(size, kThreads), kThreads, 0, backend.stream()>>>(
-        c, pointer<T>(x), pointer<T>(weight), pointer<T>(bias), pointer<T>(y.into), y.accumulate, size);
+    with_index(size, [&]<class Index>(Index) {
+      forward_kernel<T, Index><<<blocks_for(size, kThreads), kThreads, 0, backend.stream()>>>(
+          c, pointer<T>(x), pointer<T>(weight), pointer<T>(bias), pointer<T>(y.into), y.accumulate,
+          static_cast<Index>(size));
+    });
   });
   launch_check("depthwise");
 }
@@ -88,8 +105,10 @@ void depthwise_input(const CudaBackend& backend, const Conv& c, const Tensor& dy
   const std::int64_t size = dx.into.size();
   with_float(dy.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
-    input_kernel<T><<<blocks_for(size, kThreads), kThreads, 0, backend.stream()>>>(
-        c, pointer<T>(dy), pointer<T>(weight), pointer<T>(dx.into), dx.accumulate, size);
+    with_index(size, [&]<class Index>(Index) {
+      input_kernel<T, Index><<<blocks_for(size, kThreads), kThreads, 0, backend.stream()>>>(
+          c, pointer<T>(dy), pointer<T>(weight), pointer<T>(dx.into), dx.accumulate, static_cast<Index>(size));
+    });
   });
   launch_check("depthwise_input");
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -100,14 +101,19 @@ ImageTask::ImageTask(const Parts& parts, const ImageTaskOptions& options)
       share_(make_tensor(parts.backend, {1}, DType::f32)),
       rest_(make_tensor(parts.backend, {1}, DType::f32)) {}
 
+// On its way while the device still computes the step before.
 std::uint64_t ImageTask::next_batch() {
   data::HostImageBatch batch = parts_.training.next();
-  upload(pixels_, batch.values);
-  upload(labels_, batch.labels);
+  const auto put = [](const Tensor& to, const auto& list) {
+    check(static_cast<std::int64_t>(list.size()) == to.size(), "training: {} values for {}", list.size(), to.shape());
+    to.backend().to_device_async(to.raw(), list.data(), list.size() * sizeof(list[0]));
+  };
+  put(pixels_, batch.values);
+  put(labels_, batch.labels);
   if (options_.mixed) {
-    upload(others_, batch.other_labels);
-    upload(share_, std::vector<float>{batch.share});
-    upload(rest_, std::vector<float>{1 - batch.share});
+    put(others_, batch.other_labels);
+    put(share_, std::array{batch.share});
+    put(rest_, std::array{1 - batch.share});
   }
   parts_.training.give_back(std::move(batch));
   if (parts_.teacher) parts_.teacher->look(pixels_);
