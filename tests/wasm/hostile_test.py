@@ -16,6 +16,7 @@ from served_site import ROOT, Quiet, missing, served_site  # noqa: E402
 from browser import Browser, find_chromium  # noqa: E402
 
 ERROR = "document.getElementById('error')"
+TOLD = f"{ERROR}?.hidden === false"
 ANSWER = "document.getElementById('translation').textContent"
 
 
@@ -146,7 +147,7 @@ def test_folders(browser, site, attend, scratch):
         ready(browser, f"{site}look/#model=en-fr")
         browser.js("window.before = true")
         browser.drop(folder)
-        browser.until(f"document.body && !{ERROR}?.hidden", 60)
+        browser.until(TOLD, 60)
         said = browser.js(f"{ERROR}.textContent")
         browser.until("document.body.dataset.ready", 60)
         check(folder.name in said and answers(browser), f"{change.__name__}: {said}")
@@ -157,7 +158,7 @@ def test_folders(browser, site, attend, scratch):
     ready(browser, f"{site}look/#model=en-fr")
     browser.js("window.before = true")
     browser.drop(folder)
-    browser.until(f"!window.before && document.body && (document.body.dataset.ready || !{ERROR}?.hidden)", 60)
+    browser.until(f"!window.before && document.body && (document.body.dataset.ready || {TOLD})", 60)
     print("a model of NaN:", browser.js(f"{ERROR}.hidden ? 'no message' : {ERROR}.textContent"))
     ready(browser, f"{site}look/#model=en-fr")
     check(answers(browser), "a model of NaN does not end the page")
@@ -165,7 +166,7 @@ def test_folders(browser, site, attend, scratch):
     folder.mkdir()
     (folder / "notes.txt").write_text("nothing")
     browser.drop(folder)
-    browser.until(f"!{ERROR}.hidden", 20)
+    browser.until(TOLD, 20)
     check("no config.json" in browser.js(f"{ERROR}.textContent") and answers(browser), "a folder without a model is refused")
     for name in ("constructor", "__proto__", "../en-fr", "%"):
         ready(browser, f"{site}look/#model={name}")
@@ -207,7 +208,7 @@ def test_memory(browser, site, attend, scratch):
     ready(browser, f"{site}look/#model=en-fr")
     browser.js("window.before = true")
     browser.drop(large)
-    browser.until(f"!window.before && document.body && !{ERROR}.hidden", 60)
+    browser.until(f"!window.before && document.body && {TOLD}", 60)
     said = browser.js(f"{ERROR}.textContent")
     browser.until("document.body.dataset.ready", 60)
     check("large cannot be opened: there is not enough memory" in said and answers(browser), f"a model too large for the memory: {said}")
@@ -221,7 +222,7 @@ def test_memory(browser, site, attend, scratch):
         done(true);
       });
     })""")
-    browser.until(f"!{ERROR}.hidden", 60)
+    browser.until(TOLD, 60)
     said = browser.js(f"{ERROR}.textContent")
     check("memory" in said, f"an image too large for the memory: {said}")
     ready(browser, f"{site}look/#model=vit-cifar10&view=image")
@@ -253,12 +254,12 @@ def test_traps(browser, site, scratch):
     Quiet.added = TRAP
     ready(browser, f"{site}look/#model=en-fr")
     browser.js("document.getElementById('text').value = 'Trap!', document.getElementById('form').requestSubmit()")
-    browser.until(f"!{ERROR}.hidden", 60)
+    browser.until(TOLD, 60)
     said = browser.js(f"{ERROR}.textContent")
     check("unreachable" in said and answers(browser), f"a trap: {said}")
     browser.js("window.before = true")
     browser.drop(copy_of("dates", scratch, "traps"))
-    browser.until(f"!window.before && document.body && !{ERROR}.hidden", 60)
+    browser.until(f"!window.before && document.body && {TOLD}", 60)
     browser.until("document.body.dataset.ready", 60)
     check(answers(browser), "a trap while a model is opened")
     Quiet.added = ""

@@ -40,6 +40,17 @@ struct Int8Step {
 };
 
 template <class Step, int Rows>
+void store_sums(const TileProduct& t, const v128_t (&sum)[Rows][2]) {
+#pragma GCC unroll 4
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      float* to = t.tile + r * t.tile_stride + 4 * v;
+      wasm_v128_store(to, t.add ? Step::plus(sum[r][v], wasm_v128_load(to)) : sum[r][v]);
+    }
+}
+
+template <class Step, int Rows>
 void multiply_rows(const TileProduct& t) {
   v128_t sum[Rows][2];
 #pragma GCC unroll 4
@@ -56,13 +67,7 @@ void multiply_rows(const TileProduct& t) {
       sum[r][0] = Step::step(sum[r][0], x, left), sum[r][1] = Step::step(sum[r][1], x, right);
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      float* to = t.tile + r * t.tile_stride + 4 * v;
-      wasm_v128_store(to, t.add ? Step::plus(sum[r][v], wasm_v128_load(to)) : sum[r][v]);
-    }
+  store_sums<Step>(t, sum);
 }
 
 template <class Step>
@@ -70,6 +75,47 @@ void multiply(const TileProduct& t) {
   static constexpr void (*kByRows[kMaxRows])(const TileProduct&) = {multiply_rows<Step, 1>, multiply_rows<Step, 2>,
                                                                     multiply_rows<Step, 3>, multiply_rows<Step, 4>};
   kByRows[t.rows - 1](t);
+}
+
+// One load widens four pairs of A: those of four packed rows, or the next four of a row that lies as it is.
+template <int Pair>
+[[gnu::always_inline]] void add_pair(v128_t four, const std::byte* b, v128_t (&sum)[2]) {
+  const v128_t x = wasm_i32x4_shuffle(four, four, Pair, Pair, Pair, Pair);
+  sum[0] = Int8Step::step(sum[0], x, Int8Step::column(b, 0));
+  sum[1] = Int8Step::step(sum[1], x, Int8Step::column(b, 1));
+}
+
+void multiply_four_rows(const TileProduct& t) {
+  v128_t sum[4][2] = {};
+  const auto b_step = static_cast<std::ptrdiff_t>(t.b_k);
+  const std::byte *a = t.a, *b = t.b;
+  for (int k = static_cast<int>(t.k) / 2; k > 0; --k, a += 8, b += b_step) {
+    const v128_t four = wasm_i16x8_load8x8(a);
+    add_pair<0>(four, b, sum[0]), add_pair<1>(four, b, sum[1]);
+    add_pair<2>(four, b, sum[2]), add_pair<3>(four, b, sum[3]);
+  }
+  store_sums<Int8Step>(t, sum);
+}
+
+void multiply_one_row(const TileProduct& t) {
+  v128_t sum[1][2] = {}, odd[2] = {};
+  const auto b_step = static_cast<std::ptrdiff_t>(t.b_k);
+  const std::byte *a = t.a, *b = t.b;
+  int k = static_cast<int>(t.k) / 2;
+  for (; k >= 4; k -= 4, a += 8, b += 4 * b_step) {
+    const v128_t four = wasm_i16x8_load8x8(a);
+    add_pair<0>(four, b, sum[0]), add_pair<1>(four, b + b_step, odd);
+    add_pair<2>(four, b + 2 * b_step, sum[0]), add_pair<3>(four, b + 3 * b_step, odd);
+  }
+  for (; k > 0; --k, a += 2, b += b_step) add_pair<0>(Int8Step::row(a), b, sum[0]);
+  for (int v = 0; v < 2; ++v) sum[0][v] = Int8Step::plus(sum[0][v], odd[v]);
+  store_sums<Int8Step>(t, sum);
+}
+
+void multiply_int8(const TileProduct& t) {
+  if (t.rows == 4 && t.a_row == 2 && t.a_k == 8) return multiply_four_rows(t);
+  if (t.rows == 1 && t.a_k == 2) return multiply_one_row(t);
+  multiply<Int8Step>(t);
 }
 
 float largest_wasm(const FloatRow& from, std::int64_t k) { return largest_of_row<4>(from, k); }
@@ -109,7 +155,7 @@ constexpr Kernel kInt8{.name = "wasm int8",
                        .in_place = kMaxRows,
                        .pack_a = pack_int8<2>,
                        .pack_b = pack_int8<2>,
-                       .multiply = multiply<Int8Step>,
+                       .multiply = multiply_int8,
                        .write = write_generic,
                        .largest = largest_wasm,
                        .round = round_wasm};
