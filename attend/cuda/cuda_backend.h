@@ -61,6 +61,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<AsyncReadback> readback(std::size_t bytes) override;
   void synchronize() override;
   void set_tuning(bool tunes) override { tunes_ = tunes; }
+  bool tuning() const override { return tunes_; }
   bool tunes() const { return tunes_ && !capturing_; }
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
 

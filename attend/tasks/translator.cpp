@@ -17,6 +17,7 @@
 #include "attend/decode/sample.h"
 #include "attend/models/transformer.h"
 #include "attend/tasks/token_strings.h"
+#include "attend/tensor/backend.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -284,6 +285,7 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
                                                   const TranslateOptions& asked) const {
   const TranslateOptions options = resolved(asked);
   check_options(options);
+  const WithoutTuning hurry(backend_);  // every batch has other sizes, each of which would be raced for
   std::vector<Source> sources = read(lines, options);
   std::stable_sort(sources.begin(), sources.end(),
                    [](const Source& a, const Source& b) { return a.ids.size() < b.ids.size(); });

@@ -203,6 +203,7 @@ class Backend {
   // Whether the fastest of several ways may be looked for where a product has a size not seen before, which can take a
   // second: not while somebody waits for answers of ever new sizes.
   virtual void set_tuning(bool /*tunes*/) {}
+  virtual bool tuning() const { return false; }
   // Asked before every allocation, so a few times a layer: what it throws ends the forward pass. Empty: nobody asks. On
   // devices that are not asked, a pass goes on to its end.
   virtual void set_interrupt(const std::function<void()>& /*check*/) {}
@@ -239,6 +240,19 @@ class Backend {
   virtual std::unique_ptr<CausalStep> causal_step(const DecoderWeights&, std::int64_t /*rows*/) { return nullptr; }
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
+};
+
+// While it lives, no product is timed.
+class WithoutTuning {
+ public:
+  explicit WithoutTuning(Backend& backend) : backend_(backend), tuned_(backend.tuning()) { backend.set_tuning(false); }
+  ~WithoutTuning() { backend_.set_tuning(tuned_); }
+  WithoutTuning(const WithoutTuning&) = delete;
+  WithoutTuning& operator=(const WithoutTuning&) = delete;
+
+ private:
+  Backend& backend_;
+  bool tuned_;
 };
 
 }  // namespace attend
