@@ -15,6 +15,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/limits.h"
 #include "attend/text/steps/byte_level.h"
 #include "attend/text/steps/gpt2_words.h"
 #include "attend/text/tokenizer.h"
@@ -211,6 +212,19 @@ TEST(BpeTrainer, SingleDigitsAreNeverJoined) {
     EXPECT_TRUE(words);
     EXPECT_EQ(digits, !single);
   }
+}
+
+// A file that is not text, or a line of one letter: tokens stay so short that a tokenizer takes them.
+TEST(BpeTrainer, LearnsNoTokenThatIsTooLong) {
+  text::BpeTrainer trainer({.vocabulary_size = 400});
+  trainer.add_text("the cat and the dog\n" + std::string(100'000, 'x') + "\n");
+  const text::TrainedBpe trained = trainer.train();
+  std::size_t longest = 0;
+  for (const std::string& token : trained.tokens) longest = std::max(longest, token.size());
+  EXPECT_LE(longest, limits::kLongestToken);
+  EXPECT_GE(longest, 512u);
+  const text::Tokenizer tokenizer = text::Tokenizer::parse(text::to_tokenizer_json(trained), "trained");
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("the xxx").ids), "the xxx");
 }
 
 TEST(BpeTrainer, CountsLinesThatAreNotUtf8) {

@@ -4,6 +4,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/learn/pair_merger.h"
 #include "attend/text/steps/byte_level.h"
@@ -61,8 +62,10 @@ TrainedBpe BpeTrainer::train() {
   while (trained.tokens.size() < options_.vocabulary_size) {
     const PairMerger::Best best = merger.next();
     if (best.count < std::max<std::uint64_t>(options_.min_frequency, 1)) break;
-    const TokenId joined = id_of(trained.tokens[static_cast<std::size_t>(best.first)] +
-                                 trained.tokens[static_cast<std::size_t>(best.second)]);
+    const std::string token =
+        trained.tokens[static_cast<std::size_t>(best.first)] + trained.tokens[static_cast<std::size_t>(best.second)];
+    if (token.size() > limits::kLongestToken) continue;  // a line of one letter, a million times
+    const TokenId joined = id_of(token);
     trained.merges.emplace_back(best.first, best.second);
     merger.join(joined);
     if (options_.on_progress && trained.merges.size() % 64 == 0) options_.on_progress(trained.tokens.size());

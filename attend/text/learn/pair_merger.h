@@ -28,7 +28,7 @@ class PairMerger {
     TokenId first = -1, second = -1;
     std::uint64_t count = 0;  // 0: there is no pair left
   };
-  // The pair to join next. It is then out of the queue: join() must follow.
+  // The pair to join next. It is then out of the queue, and without join() it stays as it is.
   Best next();
   // Joins the pair that next() gave, wherever its entry knows it.
   void join(TokenId joined);
