@@ -12,24 +12,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from served_site import ROOT, Quiet, missing, served_site  # noqa: E402
+from served_site import ROOT, Quiet, check, missing, ready, served_site  # noqa: E402
 from browser import Browser, find_chromium  # noqa: E402
 
 ERROR = "document.getElementById('error')"
 TOLD = f"{ERROR}?.hidden === false"
 ANSWER = "document.getElementById('translation').textContent"
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-    print("ok:", what, flush=True)
-
-
-def ready(browser, address, seconds=120):
-    browser.call("Page.navigate", url="about:blank")
-    browser.call("Page.navigate", url=address)
-    browser.until("document.body && document.body.dataset.ready", seconds)
 
 
 def answers(browser):

@@ -48,6 +48,18 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
             time.sleep(0.05)
 
 
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+    print("ok:", what, flush=True)
+
+
+def ready(browser, address, seconds=120):
+    browser.call("Page.navigate", url="about:blank")
+    browser.call("Page.navigate", url=address)
+    browser.until("document.body && document.body.dataset.ready", seconds)
+
+
 def missing(wasm):
     if not find_chromium():
         return "Chromium"

@@ -12,27 +12,15 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from served_site import ROOT, Quiet, missing, served_site  # noqa: E402
+from served_site import ROOT, Quiet, check, missing, ready, served_site  # noqa: E402
 from browser import Browser, find_chromium, look  # noqa: E402
 
 SENTENCE = "Where is the station?"
 
 
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-    print("ok:", what, flush=True)
-
-
 def ask(address, path, body):
     request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     return json.load(urllib.request.urlopen(request))
-
-
-def ready(browser, address, seconds=120):
-    browser.call("Page.navigate", url="about:blank")
-    browser.call("Page.navigate", url=address)
-    browser.until("document.body && document.body.dataset.ready", seconds)
 
 
 def foreign(browser):

@@ -12,23 +12,11 @@ import time
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from served_site import missing, served_site  # noqa: E402
+from served_site import check, missing, ready, served_site  # noqa: E402
 from browser import Browser, find_chromium, look  # noqa: E402
 
 STATUS = "document.getElementById('training-status').textContent"
 ERROR = "document.getElementById('error')"
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-    print("ok:", what, flush=True)
-
-
-def ready(browser, address, seconds=120):
-    browser.call("Page.navigate", url="about:blank")
-    browser.call("Page.navigate", url=address)
-    browser.until("document.body && document.body.dataset.ready", seconds)
 
 
 def test_cancelling(browser, site):
