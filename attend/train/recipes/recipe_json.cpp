@@ -27,6 +27,7 @@ void leave_out(std::span<const UnusedSettings> unused, Json& recipe) {
 
 std::vector<UnusedSettings> unused_of_optimizer(const RunSettings& settings) {
   if (settings.optimizer == "sgd") return {{.keys = {"beta1", "beta2", "epsilon"}, .why = "is for adamw"}};
+  if (settings.optimizer != "adamw") return {};  // check_settings() names it
   return {{.keys = {"momentum", "nesterov"}, .why = "is for sgd; set 'optimizer'"}};
 }
 

@@ -152,6 +152,8 @@ TEST_F(TrainImages, AWhiteningNetworkLearnsWithSgd) {
   EXPECT_LT(parse_json(flipped.out, "output").at("accuracy").get<double>(), kLearns ? 0.9 : 2);
   const Outcome refused = run_attend(training("none", {"--momentum", "0.9"}));
   EXPECT_NE(refused.err.find("'momentum' is for sgd; set 'optimizer'"), std::string::npos) << refused.err;
+  const Outcome unknown = run_attend(training("none", {"--optimizer", "sdg", "--momentum", "0.9"}));
+  EXPECT_NE(unknown.err.find("'optimizer' is 'sdg', but must be one of adamw, sgd"), std::string::npos) << unknown.err;
 }
 
 TEST_F(TrainImages, FineTuningTakesOverAllButTheHeadAndStretchesPositions) {
