@@ -4,7 +4,8 @@
     bench/convolution.py build/bench/convolution [--threads 2] [--rounds 5] [--forms f32 int8]
 
 Prints milliseconds of ours and of ONNX Runtime (medians over the rounds) and the ratio. ONNX Runtime gets one Conv node as
-f32, and as int8 the ConvInteger that its dynamic quantisation makes of it. Without onnxruntime the script prints ours alone.
+f32, and as int8 the ConvInteger that its dynamic quantisation makes of it. Without its Python package, --onnxruntime names the
+folder of the npm package (peers/onnxruntime_sessions.py); without both the script prints ours alone.
 """
 import argparse
 import os
@@ -12,7 +13,8 @@ import re
 import statistics
 import subprocess
 import tempfile
-import time
+
+from peers import onnxruntime_sessions
 
 
 def ours(program, forms, threads):
@@ -27,12 +29,10 @@ def ours(program, forms, threads):
     return layers
 
 
-def sessions(layer, threads, folder):
+def sessions(layer, options, folder):
     """ONNX Runtime's session of one convolution in each form."""
     import numpy
     import onnx
-    import onnxruntime
-    from onnxruntime.quantization import QuantType, quantize_dynamic
     kernel, stride, inputs, outputs, size = layer
     weight = numpy.random.randn(outputs, inputs, kernel, kernel).astype(numpy.float32)
     bias = numpy.random.randn(outputs).astype(numpy.float32)
@@ -41,26 +41,12 @@ def sessions(layer, threads, folder):
     value = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph([node], "layer", [value("x", 1, [1, inputs, size, size])], [value("y", 1, None)],
                                    [onnx.numpy_helper.from_array(weight, "w"), onnx.numpy_helper.from_array(bias, "b")])
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 16)], ir_version=8)
     plain, small = os.path.join(folder, "layer.onnx"), os.path.join(folder, "layer-int8.onnx")
     onnx.save(model, plain)
-    quantize_dynamic(plain, small, weight_type=QuantType.QUInt8, op_types_to_quantize=["Conv"])
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads
-    open_file = lambda path: onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])  # noqa: E731
-    x = {"x": numpy.random.randn(1, inputs, size, size).astype(numpy.float32)}
-    return {"f32": (open_file(plain), x), "int8": (open_file(small), x)}
-
-
-def theirs(session, x, budget=0.2):
-    """The least milliseconds of a call, as ours are."""
-    session.run(None, x)
-    least, end = 1e9, time.perf_counter() + budget
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        session.run(None, x)
-        least = min(least, 1e3 * (time.perf_counter() - start))
-    return least
+    onnxruntime_sessions.quantise(plain, small, ("Conv",))
+    shape = (1, inputs, size, size)
+    return {form: onnxruntime_sessions.Session(path, shape, options) for form, path in (("f32", plain), ("int8", small))}
 
 
 def main():
@@ -69,26 +55,25 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--forms", nargs="+", default=["f32", "int8"], choices=["f32", "int8"])
+    parser.add_argument("--reps", type=int, default=40, help="of ONNX Runtime, in a round")
+    onnxruntime_sessions.add_option(parser)
     options = parser.parse_args()
-    try:
-        import onnxruntime  # noqa: F401
-        beside = True
-    except ImportError:
-        beside = False
-    mine, peers = {}, {}
+    beside = onnxruntime_sessions.is_there(options)
+    mine, theirs = {}, {}
     for _ in range(options.rounds):
         for layer, (count, times) in ours(options.program, options.forms, options.threads).items():
             for form, ms in zip(options.forms, times):
                 mine.setdefault((layer, count, form), []).append(ms)
         for layer, count, form in list(mine) if beside else []:
             with tempfile.TemporaryDirectory() as folder:
-                session, x = sessions(layer, options.threads, folder)[form]
-                peers.setdefault((layer, count, form), []).append(theirs(session, x))
+                # The least, as ours is.
+                least = min(sessions(layer, options, folder)[form].milliseconds(options.reps))
+                theirs.setdefault((layer, count, form), []).append(least)
     print(f"{'layer':24}{'times':>6}{'form':>6}{'ours ms':>10}{'ORT ms':>10}{'ratio':>8}")
     sums = {}
     for key, times in mine.items():
         (kernel, stride, inputs, outputs, size), count, form = key
-        a, b = statistics.median(times), statistics.median(peers.get(key, [float("nan")]))
+        a, b = statistics.median(times), statistics.median(theirs.get(key, [float("nan")]))
         total = sums.setdefault(form, [0, 0])
         total[0] += count * a
         total[1] += count * b

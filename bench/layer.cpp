@@ -60,7 +60,7 @@ void run(const Options& options) {
     parameters.start_gradients();
     const Tensor leaf = pass.variable(x);
     nn::Residual stream(leaf, {});
-    layer(stream, {});
+    layer(stream, {}, {});
     const Tensor y = stream.value();
     pass.backward(y, dy);
     backend->synchronize();

@@ -6,8 +6,9 @@ on a CPU; random weights, interleaved, medians of one run.
     bench/vision.py build/bench/vision --cpu --threads 2 [--forms f32 bf16 int8]                         # batch 1
 
 torch's forward is the faster one of bf16 weights and of autocast, its training step autocast with fused AdamW. ONNX Runtime
-gets the same model exported by torch, as f32, and int8 by its own dynamic quantisation; it has no bf16 for CPUs, so our bf16
-stands beside its f32.
+gets the same model exported by torch, as f32, and as int8 by dynamic quantisation; it has no bf16 for CPUs, so our bf16
+stands beside its f32. Without its Python package: --onnxruntime FOLDER of the npm package (peers/onnxruntime_sessions.py), and
+Debian's python3-torch, python3-torchvision and python3-onnx.
 """
 import argparse
 import os
@@ -19,10 +20,18 @@ import time
 import torch
 import torch.nn.functional as F
 
+from peers import onnxruntime_sessions
+
 MODELS = ("vit-b16", "swin-t", "resnet-50")
 
 
 def make(name):
+    """Of transformers, or of torchvision where that is not installed."""
+    try:
+        import transformers  # noqa: F401
+    except ImportError:
+        import torchvision.models as models
+        return {"vit-b16": models.vit_b_16, "swin-t": models.swin_t, "resnet-50": models.resnet50}[name]()
     from transformers import (ResNetConfig, ResNetForImageClassification, SwinConfig, SwinForImageClassification, ViTConfig,
                               ViTForImageClassification)
     return {"vit-b16": lambda: ViTForImageClassification(ViTConfig(num_labels=1000)),
@@ -105,44 +114,36 @@ def gpu(options):
             del peer
 
 
-def onnx_sessions(name, threads, folder):
-    import onnxruntime
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
+def onnx_sessions(name, options, folder):
     class Logits(torch.nn.Module):
         def __init__(self, model):
             super().__init__()
             self.model = model
 
         def forward(self, x):
-            return self.model(pixel_values=x).logits
+            y = self.model(x)
+            return getattr(y, "logits", y)
     path, small = os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "-int8.onnx")
-    torch.onnx.export(Logits(make(name).eval()), (torch.randn(1, 3, 224, 224),), path, input_names=["x"], opset_version=18,
-                      dynamo=False)
-    quantize_dynamic(path, small, weight_type=QuantType.QInt8)
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = threads
-    return {form: onnxruntime.InferenceSession(file, settings, providers=["CPUExecutionProvider"])
-            for form, file in (("f32", path), ("int8", small))}
+    old = {} if torch.__version__.startswith("1.") else {"dynamo": False}
+    torch.onnx.export(Logits(make(name).eval()), (torch.randn(1, 3, 224, 224),), path, input_names=["x"],
+                      opset_version=18 if old else 16, **old)
+    onnxruntime_sessions.quantise(path, small)
+    return {form: onnxruntime_sessions.Session(file, (1, 3, 224, 224), options) for form, file in (("f32", path), ("int8", small))}
 
 
 def cpu(options):
     print(f"{'work':34}{'ours ms':>10}{'ORT ms':>10}{'ratio':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models:
-            sessions = onnx_sessions(name, options.threads, folder)
-            x = {"x": torch.randn(1, 3, 224, 224).numpy()}
+            sessions = onnx_sessions(name, options, folder)
+            mine, theirs = {form: [] for form in options.forms}, {form: [] for form in options.forms}
+            for _ in range(options.rounds):
+                for form in options.forms:
+                    mine[form] += ours(options.program, "--model", name, "--device", "cpu", "--dtype", "f32", "--weights", form,
+                                       "--threads", str(options.threads), "--reps", str(options.reps))
+                    theirs[form] += sessions["int8" if form == "int8" else "f32"].milliseconds(options.reps)
             for form in options.forms:
-                session, mine, theirs = sessions["int8" if form == "int8" else "f32"], [], []
-                for _ in range(options.rounds):
-                    mine += ours(options.program, "--model", name, "--device", "cpu", "--dtype", "f32", "--weights", form,
-                                 "--threads", str(options.threads), "--reps", str(options.reps))
-                    for rep in range(options.reps + 2):
-                        start = time.perf_counter()
-                        session.run(None, x)
-                        if rep >= 2:
-                            theirs.append(1e3 * (time.perf_counter() - start))
-                a, b = statistics.median(mine), statistics.median(theirs)
+                a, b = statistics.median(mine[form]), statistics.median(theirs[form])
                 print(f"{name + ' batch 1, ' + form:34}{a:10.2f}{b:10.2f}{b / a:8.2f}", flush=True)
 
 
@@ -155,5 +156,6 @@ parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--reps", type=int, default=20)
 parser.add_argument("--no-torch", action="store_true", help="ours alone")
+onnxruntime_sessions.add_option(parser)
 arguments = parser.parse_args()
 (cpu if arguments.cpu else gpu)(arguments)
