@@ -161,8 +161,12 @@ void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Ten
     const cpu::Windows windows = g.windows(x, 0);
     if (const cpu::WinogradWeights* transformed = packed->winograd(windows, pool()))
       return cpu::winograd({.batch = g.batch, .windows = windows, .weights = transformed, .out = out}, pool());
-    return cpu::gemm_packed(
-        {.m = g.pixels(), .a_dtype = x.dtype(), .windows = windows, .weights = &packed->weights(), .out = out}, pool());
+    return cpu::gemm_packed({.m = g.pixels(),
+                             .a_dtype = x.dtype(),
+                             .windows = windows,
+                             .weights = &packed->weights(windows, pool()),
+                             .out = out},
+                            pool());
   }
   const DType dtype = x.dtype();
   for (std::int64_t group = 0; group < args.groups; ++group) {

@@ -97,6 +97,9 @@ class PackedWeights {
   bool in_f32() const;  // multiplied as f32, and not in pieces
   std::size_t bytes() const { return bytes_; }
   const std::byte* data() const { return data_.get(); }
+  // The same weights as convolutions of such windows read them fastest: these, or ones with room behind each line of
+  // the window, for images with few channels.
+  PackedWeights for_windows(const Windows& windows, ThreadPool& pool) const;
   // The k numbers of output row n: a row of a table that is both looked up and multiplied by.
   void read_row(std::int64_t row, float* to) const;
 

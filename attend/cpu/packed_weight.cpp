@@ -48,6 +48,11 @@ void CpuPackedWeight::multiply(const MatMul& product, const GemmOutput& out, Thr
       pool, recording);
 }
 
+const PackedWeights& CpuPackedWeight::weights(const Windows& windows, ThreadPool& pool) const {
+  std::call_once(laid_out_, [&] { for_windows_ = weights_.for_windows(windows, pool); });
+  return for_windows_;
+}
+
 const WinogradWeights* CpuPackedWeight::winograd(const Windows& windows, ThreadPool& pool) const {
   const std::optional<WinogradTile> tile =
       weights_.in_f32() ? winograd_tile(windows, weights_.n()) : std::optional<WinogradTile>();

@@ -23,6 +23,8 @@ class CpuPackedWeight final : public PackedWeight {
   // product.b is a tensor over this; out says where the result goes, and what is done to it.
   void multiply(const MatMul& product, const GemmOutput& out, ThreadPool& pool, Recording* recording) const;
   const PackedWeights& weights() const { return weights_; }
+  // Those that windows of this kind are multiplied by; the first call may lay them out anew.
+  const PackedWeights& weights(const Windows& windows, ThreadPool& pool) const;
   // The same for a convolution that is faster so, or null. The first call for a tile transforms the weights.
   const WinogradWeights* winograd(const Windows& windows, ThreadPool& pool) const;
 
@@ -35,6 +37,8 @@ class CpuPackedWeight final : public PackedWeight {
     std::unique_ptr<const WinogradWeights> weights;
   };
   mutable std::array<Transformed, 2> transformed_;  // for tiles of two and of four
+  mutable std::once_flag laid_out_;
+  mutable PackedWeights for_windows_;
 };
 
 // Null for a plain tensor.

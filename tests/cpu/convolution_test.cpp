@@ -11,6 +11,7 @@
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm.h"
 #include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/lines.h"
 #include "tests/cpu/gemm_buffer.h"
 
 namespace attend::cpu {
@@ -54,6 +55,12 @@ std::vector<ImageCase> image_cases() {
       {1, 1, 1, 5, 3, 3, {.padding = {1, 1}}},
       {1, 6, 6, 12, 3, 3, {.padding = {1, 1}, .groups = 3}},
       {1, 5, 5, 480, 3, 3, {.padding = {1, 1}}},  // k in pieces
+      // Few channels, by lines: windows beyond both edges, gaps between lines and between windows, many images.
+      {1, 3, 2, 3, 5, 5, {.padding = {2, 2}}, 40},
+      {2, 12, 40, 3, 5, 5, {.padding = {6, 4}, .dilation = {3, 1}}, 33},
+      {3, 9, 50, 6, 3, 3, {.stride = {1, 3}, .padding = {1, 2}}, 16},
+      {2, 20, 33, 1, 13, 13, {.stride = {4, 2}}, 7},
+      {1, 40, 90, 3, 7, 7, {.stride = {2, 2}, .padding = {3, 3}}, 3},  // several tasks
   };
 }
 
@@ -73,7 +80,7 @@ std::int64_t image_place(const ImageCase& c, std::int64_t p, std::int64_t k) {
   return ((b * c.height + h) * c.width + w) * c.channels + channel;
 }
 
-// The same product with the windows laid out, and not.
+// The same product with the windows laid out, and not, and line by line where the kernel does that.
 void check_windows(const Kernel& kernel, const ImageCase& c, DType dtype, ThreadPool* pool) {
   const std::int64_t m = windows_of(c), n = c.outputs, real_k = c.windows(nullptr, dtype).row();
   const bool int8 = kernel.element == DType::i8;
@@ -105,6 +112,11 @@ void check_windows(const Kernel& kernel, const ImageCase& c, DType dtype, Thread
   job.windows.outside = kernel.a_offset;
   detail::multiply_blocked(kernel, job, pool);
   ASSERT_EQ(std::memcmp(laid_out.data(), implicit.data(), laid_out.size() * 4), 0) << kernel.name;
+  if (pool == nullptr || int8 || dtype != kernel.element || detail::line_of(kernel, job.windows) == 0) return;
+  std::fill(implicit.begin(), implicit.end(), 0.0f);
+  detail::multiply_lines(kernel, job, *pool);
+  // The lines of a window are summed one by one.
+  for (std::size_t i = 0; i < laid_out.size(); ++i) ASSERT_NEAR(laid_out[i], implicit[i], 5e-6) << kernel.name << i;
 }
 
 TEST(Convolution, WindowsAreAsLaidOut) {
@@ -139,22 +151,31 @@ TEST(Convolution, PackedWeightsAgainstLoops) {
         const std::int64_t image = c.height * c.width * c.channels;
         Buffer x(1, c.batch * image, dtype, 1, 0), w(n, k, DType::f32, 2, 0), bias(1, n, DType::f32, 3, 0);
         Buffer y(m, n, DType::f32, 4);
-        const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as);
+        const PackedWeights weights =
+            PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as).for_windows(c.windows(x.data(), dtype), pool);
         PackedGemm g{.m = m, .a_dtype = dtype, .windows = c.windows(x.data(), dtype), .weights = &weights};
         g.out = {.c = y.data(), .c_stride = y.stride, .bias = bias.data(), .activation = Activation::relu};
         gemm_packed(g, pool);
-        for (std::int64_t p = 0; p < m; ++p)
+        std::vector<double> largest(static_cast<std::size_t>(c.batch), 0.0);  // of each image
+        for (std::int64_t i = 0; i < c.batch * image; ++i) {
+          double& most = largest[static_cast<std::size_t>(i / image)];
+          most = std::max(most, std::abs(static_cast<double>(x.at(0, i))));
+        }
+        std::vector<double> window(static_cast<std::size_t>(k)), weight(static_cast<std::size_t>(n * k));
+        for (std::int64_t i = 0; i < n * k; ++i) weight[static_cast<std::size_t>(i)] = w.at(i / k, i % k);
+        for (std::int64_t p = 0; p < m; ++p) {
+          for (std::int64_t i = 0; i < k; ++i) {
+            const std::int64_t place = image_place(c, p, i);
+            window[static_cast<std::size_t>(i)] = place < 0 ? 0 : x.at(0, place);
+          }
           for (std::int64_t o = 0; o < n; ++o) {
-            double sum = bias.at(0, o), size = 0, square_x = 0, square_w = 0, most_x = 0, most_w = 0;
+            double sum = bias.at(0, o), size = 0, square_x = 0, square_w = 0, most_w = 0;
             for (std::int64_t i = 0; i < k; ++i) {
-              const std::int64_t place = image_place(c, p, i);
-              const double u = place < 0 ? 0 : x.at(0, place), v = w.at(o, i);
+              const double u = window[static_cast<std::size_t>(i)], v = weight[static_cast<std::size_t>(o * k + i)];
               sum += u * v, size += std::abs(u * v), square_x += u * u, square_w += v * v;
               most_w = std::max(most_w, std::abs(v));
             }
-            for (std::int64_t i = 0; as == DType::i8 && i < image; ++i)
-              most_x = std::max(most_x, std::abs(x.at(0, p / (m / c.batch) * image + i)));
-            const double step_x = most_x / 127, step_w = most_w / 127;
+            const double step_x = largest[static_cast<std::size_t>(p / (m / c.batch))] / 127, step_w = most_w / 127;
             const double int8 =
                 6 / std::sqrt(12.0) * std::sqrt(step_x * step_x * square_w + step_w * step_w * square_x);
             const double bound = as == DType::f32    ? 6e-6 * size
@@ -162,6 +183,7 @@ TEST(Convolution, PackedWeightsAgainstLoops) {
                                                      : int8;
             ASSERT_NEAR(y.now(p, o), std::max(0.0, sum), bound + 1e-5) << p << ", " << o;
           }
+        }
       }
 }
 

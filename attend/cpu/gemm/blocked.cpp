@@ -402,25 +402,7 @@ class Blocked {
     const std::int64_t row = i * width_, col = n0_ + j * kernel_.nr;
     const int rows = static_cast<int>(std::min(width_, job_.m - row));
     const int cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, job_.n - col));
-    const GemmOutput& out = job_.out;
-    const Dequantise& scales = job_.dequantise;
-    const std::int64_t at = (row * out.c_stride + col) * static_cast<std::int64_t>(bytes_of(out.c_dtype));
-    kernel_.write({.tile = tile,
-                   .tile_stride = kernel_.nr,
-                   .rows = rows,
-                   .cols = cols,
-                   .c = static_cast<std::byte*>(out.c) + at,
-                   .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
-                   .residual = out.residual != nullptr ? static_cast<const std::byte*>(out.residual) + at : nullptr,
-                   .c_dtype = out.c_dtype,
-                   .c_stride = out.c_stride,
-                   .alpha = out.alpha,
-                   .accumulate = out.accumulate,
-                   .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
-                   .activation = out.activation,
-                   .row_scales = scales.rows != nullptr ? scales.rows + row : nullptr,
-                   .col_scales = scales.cols != nullptr ? scales.cols + col : nullptr,
-                   .offsets = scales.offsets != nullptr ? scales.offsets + col : nullptr});
+    kernel_.write(tile_output(kernel_, job_.out, job_.dequantise, row, rows, col, cols, tile));
   }
 
   const Kernel& kernel_;

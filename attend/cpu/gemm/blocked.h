@@ -12,6 +12,28 @@ struct Dequantise {
   const std::int32_t* offsets = nullptr;  // [n] or none
 };
 
+// A finished tile on its way to the place of row `row` and column `col` in `out`, whose bias is f32.
+inline TileOutput tile_output(const Kernel& kernel, const GemmOutput& out, const Dequantise& scales, std::int64_t row,
+                              int rows, std::int64_t col, int cols, const float* tile) {
+  const std::int64_t at = (row * out.c_stride + col) * static_cast<std::int64_t>(bytes_of(out.c_dtype));
+  return {.tile = tile,
+          .tile_stride = kernel.nr,
+          .rows = rows,
+          .cols = cols,
+          .c = static_cast<std::byte*>(out.c) + at,
+          .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+          .residual = out.residual != nullptr ? static_cast<const std::byte*>(out.residual) + at : nullptr,
+          .c_dtype = out.c_dtype,
+          .c_stride = out.c_stride,
+          .alpha = out.alpha,
+          .accumulate = out.accumulate,
+          .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
+          .activation = out.activation,
+          .row_scales = scales.rows != nullptr ? scales.rows + row : nullptr,
+          .col_scales = scales.cols != nullptr ? scales.cols + col : nullptr,
+          .offsets = scales.offsets != nullptr ? scales.offsets + col : nullptr};
+}
+
 // The rows of an int8 product before they are: k floats each, quantised into a (padded, one after another) as the first
 // thing a product does.
 struct Quantised {

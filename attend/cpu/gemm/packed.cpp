@@ -1,12 +1,14 @@
 // Weights packed once, and products with them.
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm.h"
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/lines.h"
 #include "attend/cpu/gemm/quantise_images.h"
 #include "attend/cpu/recording.h"
 #include "attend/cpu/scratch.h"
@@ -158,6 +160,20 @@ bool PackedWeights::in_f32() const {
   return Access::kernel(*this).element == DType::f32 && Access::kernel(*this).planes == 1;
 }
 
+PackedWeights PackedWeights::for_windows(const Windows& windows, ThreadPool& pool) const {
+  const std::int64_t line = windows.kernel_w * windows.inputs;
+  const std::int64_t padded = detail::line_of(Access::kernel(*this), windows);
+  if (padded <= line || windows.row() != k_) return *this;
+  const std::int64_t wider = windows.kernel_h * padded;
+  std::vector<float> row(static_cast<std::size_t>(k_)), rows(static_cast<std::size_t>(n_ * wider));
+  for (std::int64_t i = 0; i < n_; ++i) {
+    read_row(i, row.data());
+    for (std::int64_t h = 0; h < windows.kernel_h; ++h)
+      std::copy_n(row.data() + h * line, line, rows.data() + i * wider + h * padded);
+  }
+  return pack({rows.data(), DType::f32, wider, false}, n_, wider, dtype_, Precision::exact, pool);
+}
+
 void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
   using Access = PackedWeights::Access;
   check(g.weights != nullptr && !g.weights->empty(), "gemm_packed: there are no weights");
@@ -165,14 +181,16 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
   check(is_float(g.a_dtype), "gemm_packed: a is {}; it must be f32 or bf16", name_of(g.a_dtype));
   check(is_float(g.out.c_dtype), "gemm_packed: c is {}; it must be f32 or bf16", name_of(g.out.c_dtype));
   const bool windows = g.windows.x != nullptr;
-  check(!windows || g.windows.row() == w.k(), "gemm_packed: windows of {} elements, and rows of {} weights",
+  const Kernel& kernel = Access::kernel(w);
+  const std::int64_t line = windows ? detail::line_of(kernel, g.windows) : 0;
+  const bool by_lines = line > 0 && g.windows.kernel_h * line == w.k();
+  check(!windows || by_lines || g.windows.row() == w.k(), "gemm_packed: windows of {} elements, and rows of {} weights",
         g.windows.row(), w.k());
   check(windows || g.a_stride >= w.k() || g.m <= 1, "gemm_packed: rows of a have {} elements, but its stride is {}",
         w.k(), g.a_stride);
   check(g.out.c_stride >= w.n() || g.m <= 1, "gemm_packed: rows of c have {} elements, but its stride is {}", w.n(),
         g.out.c_stride);
   if (g.m <= 0 || w.n() == 0) return;
-  const Kernel& kernel = Access::kernel(w);
   Job job{.m = g.m,
           .n = w.n(),
           .k = w.k(),
@@ -195,6 +213,7 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
     job.dequantise = {job.quantised.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
   }
   check(recording == nullptr || !windows, "gemm_packed: a convolution cannot be kept");
+  if (by_lines && job.windows.dtype == kernel.element) return detail::multiply_lines(kernel, job, pool);
   if (recording != nullptr) return keep_blocked(kernel, job, pool, *recording);
   const bool small = g.m * w.n() * w.k() <= (1 << 16);
   multiply_blocked(kernel, job, small ? nullptr : &pool);

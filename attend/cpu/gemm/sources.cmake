@@ -10,6 +10,7 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/few_rows.cpp
     attend/cpu/gemm/generic.cpp
     attend/cpu/gemm/kernels.cpp
+    attend/cpu/gemm/lines.cpp
     attend/cpu/gemm/neon.cpp
     attend/cpu/gemm/pack.cpp
     attend/cpu/gemm/packed.cpp

@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/cpu/gemm/bias.h"
+#include "attend/cpu/gemm/blocked.h"
 #include "attend/cpu/gemm/kernel.h"
 #include "attend/cpu/rows/kernels.h"
 #include "attend/cpu/scratch.h"
@@ -175,21 +176,8 @@ class Winograd {
 
   void write_line(std::int64_t pixel, std::int64_t pixels, std::int64_t column, std::int64_t columns,
                   const float* line) const {
-    const GemmOutput& out = product_.out;
-    const std::int64_t at = (pixel * out.c_stride + column) * static_cast<std::int64_t>(bytes_of(out.c_dtype));
-    kernel_.write({.tile = line,
-                   .tile_stride = kernel_.nr,
-                   .rows = static_cast<int>(pixels),
-                   .cols = static_cast<int>(columns),
-                   .c = static_cast<std::byte*>(out.c) + at,
-                   .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
-                   .residual = out.residual != nullptr ? static_cast<const std::byte*>(out.residual) + at : nullptr,
-                   .c_dtype = out.c_dtype,
-                   .c_stride = out.c_stride,
-                   .alpha = out.alpha,
-                   .accumulate = out.accumulate,
-                   .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + column : nullptr,
-                   .activation = out.activation});
+    kernel_.write(detail::tile_output(kernel_, product_.out, {}, pixel, static_cast<int>(pixels), column,
+                                      static_cast<int>(columns), line));
   }
 
   WinogradProduct product_;
