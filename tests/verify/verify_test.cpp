@@ -58,7 +58,7 @@ TEST(VerifiedFolders, EveryKindIsThere) {
   std::istringstream names(
       "gpt2 gpt2_training bert_base bert_masked_lm bert_classify bert_tag bert_qa bert_pretraining roberta_masked_lm "
       "roberta_classify distilbert_classify longformer_masked_lm longformer_classify longformer_qa longformer_marked "
-      "marian vit deit swin mvit resnet detr vit_gpt2_captioner");
+      "marian vit deit swin mvit resnet detr detr_float64 vit_gpt2_captioner");
   for (std::string name; names >> name;) EXPECT_EQ(std::ranges::count(cases, name, &FixtureCase::name), 1) << name;
 }
 

@@ -2,6 +2,9 @@
 // again from the log-sum-exp, block of keys by block of keys; dk and dv of the block stay in cache while the queries
 // go by, dq of the whole sequence collects in f32.
 //   dv = pᵀ dy    ds = p ∘ (dy vᵀ - δ) with δ = rowsum(dy ∘ y)    dk = dsᵀ q    dq = ds k
+// The weights of a query sum to 1, so one vector c may be taken from all values and from y: dy (v - c)ᵀ - rowsum(dy ∘
+// (y - c)) is the same. With c the mean of the values the two are small, and little is lost where values are nearly
+// equal.
 #include "attend/cpu/rows/attention_tile.h"
 #include "attend/cpu/rows/table.h"
 
@@ -15,6 +18,7 @@ struct Backward {
   alignas(64) float dv[kAttentionWidth * kKeyBlock];
   alignas(64) float weights[kQueryBlock * kKeyBlock];  // scores, then what multiplies the values
   alignas(64) float dscores[kQueryBlock * kKeyBlock];  // dy vᵀ, then the gradient of the scores
+  alignas(64) float center[kAttentionWidth];           // the mean of the head's values, or zeros
 };
 
 // The whole head's rows in f32, in head.work.
@@ -28,15 +32,31 @@ ATTEND_INLINE Rows rows_in(const AttentionHead& head, std::int64_t padded) {
   return {work, work + n * padded, work + 2 * n * padded, work + 3 * n * padded, work + 3 * n * padded + n};
 }
 
+// Dropped weights do not sum to 1, so with dropout the values stay as they are.
 template <class E>
-static void prepare(const AttentionHead& head, const Rows& rows) {
+static void center_values(const AttentionHead& head, float* center) {
+  const std::int64_t padded = to_lanes(head.width);
+  for (std::int64_t i = 0; i < padded; i += kLanes) store(center + i, Vec{});
+  if (head.drop.threshold || head.keys < 1) return;
+  for (std::int64_t t = 0; t < head.keys; ++t) {
+    const E* v = static_cast<const E*>(head.v) + t * head.v_stride;
+    each(head.width, [&](std::int64_t i, auto part) { store(center + i, load(center + i) + load(v + i, part)); });
+  }
+  const float share = 1 / static_cast<float>(head.keys);
+  for (std::int64_t i = 0; i < padded; i += kLanes) store(center + i, load(center + i) * share);
+}
+
+template <class E>
+static void prepare(const AttentionHead& head, const float* center, const Rows& rows) {
   const std::int64_t padded = to_lanes(head.width);
   gather(static_cast<const E*>(head.q), head.q_stride, head.queries, head.width, head.scale, rows.q);
   gather(static_cast<const E*>(head.dy), head.dy_stride, head.queries, head.width, 1.0f, rows.dy);
   for (std::int64_t t = 0; t < head.queries; ++t) {
     const E* y = static_cast<const E*>(head.y) + t * head.y_stride;
     Vec sum = {};
-    each(head.width, [&](std::int64_t i, auto part) { sum += load(rows.dy + t * padded + i) * load(y + i, part); });
+    each(head.width, [&](std::int64_t i, auto part) {
+      sum += load(rows.dy + t * padded + i) * (load(y + i, part) - load(center + i));
+    });
     rows.delta[t] = sum_of(sum);
     rows.lse[t] = head.lse[t * head.lse_stride];
     for (std::int64_t i = 0; i < padded; i += kLanes) store(rows.dq + t * padded + i, Vec{});
@@ -152,13 +172,19 @@ void attention_backward_head(const AttentionHead& head) {
   Backward w;
   const std::int64_t padded = to_lanes(head.width);
   const Rows rows = rows_in(head, padded);
-  prepare<E>(head, rows);
+  center_values<E>(head, w.center);
+  prepare<E>(head, w.center, rows);
   for (std::int64_t first = 0; first < head.keys; first += kKeyBlock) {
     const std::int64_t count = smaller(head.keys - first, kKeyBlock);
     const E* k = static_cast<const E*>(head.k) + first * head.k_stride;
     gather_transposed(k, head.k_stride, count, head.width, w.keys_transposed);
     gather_transposed(static_cast<const E*>(head.v) + first * head.v_stride, head.v_stride, count, head.width,
                       w.values_transposed);
+    for (std::int64_t i = 0; i < head.width; ++i)
+      for (std::int64_t r = 0; r < count; r += kLanes) {
+        float* values = w.values_transposed + i * kKeyBlock + r;
+        store(values, load(values) - w.center[i]);
+      }
     gather(k, head.k_stride, count, head.width, 1.0f, w.keys);
     for (std::int64_t i = 0; i < count * padded; i += kLanes) store(w.dk + i, Vec{}), store(w.dv + i, Vec{});
     differentiate_keys(head, rows, w, first, count);
