@@ -95,10 +95,11 @@ TEST(DiffAugmentation, CutoutBlanksASquareOfHalfTheSide) {
     std::size_t black = 0;
     for (std::size_t p = 0; p < kPlaces; ++p) {
       const std::size_t i = b * kEach + 3 * p;
-      if (seen[i] == 0 && seen[i + 1] == 0 && seen[i + 2] == 0)
+      if (seen[i] == 0 && seen[i + 1] == 0 && seen[i + 2] == 0) {
         rows.insert(p / kSide), columns.insert(p % kSide), ++black;
-      else
+      } else {
         for (std::size_t c = i; c < i + 3; ++c) EXPECT_EQ(seen[c], images[c]);
+      }
     }
     EXPECT_EQ(black, rows.size() * columns.size());
     EXPECT_TRUE(rows.size() <= kSide / 2 && columns.size() <= kSide / 2 && black > 0) << rows.size();
@@ -113,9 +114,10 @@ TEST(DiffAugmentation, EveryImageHasItsOwnChangeAndItsNumberDecidesIt) {
   EXPECT_EQ(std::set<float>(draws.colors.begin(), draws.colors.begin() + kImages).size(), kImages);
   const DiffAugment::Draws later = DiffAugment::draw(all, kSide, 7, 103, 2);
   EXPECT_EQ(later.colors[0], draws.colors[3]);
-  for (std::size_t p = 0; p < kPlaces; ++p)
-    if (const std::int32_t from = draws.pixels[3 * kPlaces + p])
-      EXPECT_EQ(later.pixels[p], from - static_cast<std::int32_t>(3 * kPlaces));
+  for (std::size_t p = 0; p < kPlaces; ++p) {
+    const std::int32_t from = draws.pixels[3 * kPlaces + p];
+    EXPECT_EQ(later.pixels[p], from ? from - static_cast<std::int32_t>(3 * kPlaces) : 0);
+  }
 }
 
 TEST(DiffAugmentation, GradientsFlowToTheImages) {
