@@ -192,16 +192,19 @@ std::vector<AttentionPlace> Sagan::attention_places() const {
   return {{.label = kAttention, .queries = {side, side}, .keys = {side / 2, side / 2}}};
 }
 
-Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes) {
+Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes,
+                          const Augment& augment) {
   const Tensor drawn = model.generator()(noise, classes);  // [B, size, size, 3]
   // Real and generated images in one batch: scores [2·B].
-  const Tensor scores = model.discriminator()(ops::concat({real, drawn}, 0), ops::concat({classes, classes}, 0));
+  const Tensor both = ops::concat({real, drawn}, 0);
+  const Tensor scores = model.discriminator()(augment ? augment(both) : both, ops::concat({classes, classes}, 0));
   const std::int64_t batch = real.dim(0);
   return ops::hinge_discriminator(ops::slice(scores, 0, 0, batch), ops::slice(scores, 0, batch, batch));
 }
 
-Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes) {
-  return ops::hinge_generator(model.discriminator()(model.generator()(noise, classes), classes));
+Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes, const Augment& augment) {
+  const Tensor drawn = model.generator()(noise, classes);
+  return ops::hinge_generator(model.discriminator()(augment ? augment(drawn) : drawn, classes));
 }
 
 }  // namespace attend::models

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -163,9 +164,13 @@ class Sagan {
   Discriminator discriminator_;
 };
 
+// A differentiable change of images [n, size, size, 3] in front of the discriminator.
+using Augment = std::function<Tensor(const Tensor& images)>;
+
 // Hinge losses of a batch, [1], in the pass of noise. The discriminator sees real and generated images of the same
 // classes in one batch.
-Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes);
-Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes);
+Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes,
+                          const Augment& augment = {});
+Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes, const Augment& augment = {});
 
 }  // namespace attend::models

@@ -122,6 +122,12 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
             .add("--test-time-flip", options.test_time_flip,
                  "Image classification: average the scores of each image and its mirror image.")
             .group("Data");
+        flags
+            .add("--test-time-shift", options.test_time_shift,
+                 "Image classification: also average each image moved by so many pixels, up and left, and down and "
+                 "right; 0 disables it.")
+            .group("Data")
+            .between(0, 64);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

@@ -77,8 +77,8 @@ Evaluation evaluate_images(const EvaluatedModel& model) {
   data::ImageReader reader(images, {.cache_bytes = 0});
   data::ValidationImages once(reader, first_numbers(images.size()), encoder.preprocessor().config(),
                               {.batch = options.batch});
-  const auto verdict =
-      train::ImageEvaluator(encoder.model(), model.backend, options.type(), {.flip = options.test_time_flip})(once);
+  const auto verdict = train::ImageEvaluator(encoder.model(), model.backend, options.type(),
+                                             {.flip = options.test_time_flip, .shift = options.test_time_shift})(once);
   metrics::Confusion confusion(labels);
   confusion.add(verdict.truth, verdict.predicted);
   Evaluation result{.json = verdict.json(),

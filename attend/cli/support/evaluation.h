@@ -19,6 +19,7 @@ struct EvaluateOptions : DeviceFlags {
   std::int64_t batch = 64, beams = 0, worst = 5;
   double masked = 0.15;
   bool json = false, test_time_flip = false;
+  std::int64_t test_time_shift = 0;
   data::LabelledOptions texts;
 };
 

@@ -106,7 +106,8 @@ class Resume : public testing::TestWithParam<const char*> {
                                           {"--ema", "0.9", "--clip-norm", "1", "--workers", "2"}));
     if (model == "draw")
       return toy_draw_training(folder_ / "images", folder_ / out,
-                               {"--ema", "0.9", "--discriminator-turns", "2", "--workers", "2"});
+                               {"--ema", "0.9", "--discriminator-turns", "2", "--diff-augment",
+                                "translation,cutout,color", "--workers", "2"});
     if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
     return toy_training(folder_, folder_ / out, model);
   }

@@ -6,6 +6,7 @@
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/train/recipes/drawing/diff_augment.h"
 #include "attend/train/recipes/epochs.h"
 
 namespace attend::train {
@@ -31,10 +32,13 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   check(recipe.learning_rate > 0 && recipe.discriminator_rate > 0,
         "{}: 'learning_rate' and 'discriminator_rate' must be above 0, not {} and {}", what, recipe.learning_rate,
         recipe.discriminator_rate);
+  diff_augment_named(recipe.diff_augment, what);
   check(recipe.drawings >= 2, "{}: 'drawings' must be at least 2, not {}", what, recipe.drawings);
   check(recipe.images.mixup == 0 && recipe.images.cutmix == 0 && recipe.images.erasing == 0 &&
             recipe.images.rand_augment_operations == 0,
-        "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the images; leave them out", what);
+        "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the images; leave them out, or use "
+        "diff_augment",
+        what);
   check((recipe.images.mean == "0.5" || recipe.images.mean == "0.5,0.5,0.5") &&
             (recipe.images.std == "0.5" || recipe.images.std == "0.5,0.5,0.5"),
         "{}: drawings lie between -1 and 1, so 'mean' and 'std' must be 0.5, not {} and {}", what, recipe.images.mean,

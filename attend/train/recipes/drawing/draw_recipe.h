@@ -25,6 +25,7 @@ struct DrawRecipe : RunSettings {
   std::int64_t batch = 64;
   float discriminator_rate = 4e-4f;
   std::int64_t discriminator_turns = 1;
+  std::string diff_augment;
   std::int64_t drawings = 5000;
   data::ImageOptions images;
 
@@ -58,6 +59,9 @@ struct DrawRecipe : RunSettings {
     v("discriminator_rate", discriminator_rate,
       "Learning rate of the discriminator. --learning-rate sets the generator's.");
     v("discriminator_turns", discriminator_turns, "Discriminator steps per generator step.");
+    v("diff_augment", diff_augment,
+      "DiffAugment of what the discriminator sees: translation, cutout and color, with commas between them. Empty "
+      "means none.");
     v("drawings", drawings, "Number of images to generate for the Fréchet distance.");
     images.visit(v);
     visit_run(v);

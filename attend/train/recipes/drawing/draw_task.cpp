@@ -27,7 +27,8 @@ DrawTask::DrawTask(const Parts& parts)
                           {parts.batch, parts.model.config().image_size(), parts.model.config().image_size(), 3},
                           DType::f32)),
       classes_(make_tensor(parts.backend, {parts.batch}, DType::i32)),
-      noise_(make_tensor(parts.backend, {parts.batch, parts.model.config().noise_size}, DType::f32)) {
+      noise_(make_tensor(parts.backend, {parts.batch, parts.model.config().noise_size}, DType::f32)),
+      augment_(parts.diff_augment, parts.backend, 2 * parts.batch, parts.model.config().image_size()) {
   make_noise_from(0);
 }
 
@@ -35,13 +36,16 @@ void DrawTask::make_noise_from(std::uint64_t row) {
   drawn_ = row;
   rows_.reset();
   const auto make = [batch = static_cast<std::uint64_t>(parts_.batch), seed = parts_.seed, shard = shard_,
-                     width = parts_.model.config().noise_size, next = row]() mutable -> Noise::Entry {
-    std::vector<float> noise;
+                     width = parts_.model.config().noise_size, side = parts_.model.config().image_size(),
+                     augment = parts_.diff_augment, next = row]() mutable -> Noise::Entry {
+    Drawn drawn;
     const std::uint64_t first = next + shard.rank * batch;
     for (std::uint64_t i = 0; i < batch; ++i)
-      for (const float value : tasks::noise_row(seed, first + i, width)) noise.push_back(value);
+      for (const float value : tasks::noise_row(seed, first + i, width)) drawn.noise.push_back(value);
+    // As many real images as generated ones.
+    drawn.changes = DiffAugment::draw(augment, side, seed, 2 * first, 2 * static_cast<std::int64_t>(batch));
     next += shard.size * batch;
-    return {std::move(noise), next};
+    return {std::move(drawn), next};
   };
   rows_ = std::make_unique<Noise>(make);
 }
@@ -54,7 +58,8 @@ std::uint64_t DrawTask::next_batch() {
     parts_.training.give_back(std::move(batch));
   }
   const Noise::Entry noise = rows_->next();
-  upload(noise_, noise.item);
+  upload(noise_, noise.item.noise);
+  augment_.put(noise.item.changes);
   drawn_ = noise.after;
   return 1;
 }
@@ -68,8 +73,10 @@ Tensor DrawTask::read(Pass& pass, const Tensor& outside) const {
 train::Loss DrawTask::loss(Pass& pass) {
   const bool judging = player_ == discriminator;
   const Tensor noise = read(pass, noise_), classes = pass.input(classes_);
-  const Tensor loss = judging ? models::discriminator_loss(parts_.model, read(pass, pixels_), noise, classes)
-                              : models::generator_loss(parts_.model, noise, classes);
+  const models::Augment augment =
+      parts_.diff_augment.any() ? [&](const Tensor& images) { return augment_(images); } : models::Augment();
+  const Tensor loss = judging ? models::discriminator_loss(parts_.model, read(pass, pixels_), noise, classes, augment)
+                              : models::generator_loss(parts_.model, noise, classes, augment);
   const Tensor mean = pass.tensor({1}, DType::f32), none = pass.tensor({1}, DType::f32);
   parts_.backend.scale(loss, judging ? 1.0f / static_cast<float>(parts_.discriminator_turns) : 1.0f, {mean});
   parts_.backend.fill(none, 0);

@@ -9,6 +9,7 @@
 #include "attend/data/prefetch.h"
 #include "attend/models/sagan.h"
 #include "attend/train/loop/trainer.h"
+#include "attend/train/recipes/drawing/diff_augment.h"
 #include "attend/train/recipes/drawing/frechet_evaluator.h"
 
 namespace attend::train {
@@ -28,6 +29,7 @@ class DrawTask : public train::Task {
     const FrechetEvaluator* evaluator = nullptr;
     std::int64_t batch = 64, drawings = 5000, discriminator_turns = 1;
     std::uint64_t seed = 1;
+    DiffAugmentOptions diff_augment = {};
     bool averaged = false;  // what is evaluated is an average of the weights
   };
   explicit DrawTask(const Parts& parts);
@@ -47,7 +49,12 @@ class DrawTask : public train::Task {
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
-  using Noise = data::Prefetch<std::vector<float>, std::uint64_t>;  // with the number of the row behind it
+  // Of a batch, and how its images change.
+  struct Drawn {
+    std::vector<float> noise;
+    DiffAugment::Draws changes;
+  };
+  using Noise = data::Prefetch<Drawn, std::uint64_t>;  // with the number of the row behind it
 
   Tensor read(Pass& pass, const Tensor& outside) const;
   void make_noise_from(std::uint64_t row);
@@ -60,6 +67,7 @@ class DrawTask : public train::Task {
   data::Shard shard_;
   std::uint64_t drawn_ = 0;          // rows of noise so far
   Tensor pixels_, classes_, noise_;  // of the batch
+  DiffAugment augment_;
   std::unique_ptr<Noise> rows_;
 };
 

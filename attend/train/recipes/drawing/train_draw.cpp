@@ -61,17 +61,19 @@ class DrawJob : public TrainingJob {
     valid_.emplace(valid_reader_ ? *valid_reader_ : reader_, split_.valid, given_.images.evaluation(),
                    data::ValidationOptions{.batch = given_.batch, .workers = given_.images.workers});
     if (evaluator_) evaluator_->see(validation_ ? *validation_ : training_, split_.valid);
-    return std::make_unique<DrawTask>(DrawTask::Parts{.model = *model_,
-                                                      .backend = run_.backend,
-                                                      .dtype = run_.dtype,
-                                                      .training = *batches_,
-                                                      .validation = *valid_,
-                                                      .evaluator = evaluator_ ? &*evaluator_ : nullptr,
-                                                      .batch = given_.batch,
-                                                      .drawings = given_.drawings,
-                                                      .discriminator_turns = given_.discriminator_turns,
-                                                      .seed = given_.seed,
-                                                      .averaged = given_.ema > 0});
+    return std::make_unique<DrawTask>(
+        DrawTask::Parts{.model = *model_,
+                        .backend = run_.backend,
+                        .dtype = run_.dtype,
+                        .training = *batches_,
+                        .validation = *valid_,
+                        .evaluator = evaluator_ ? &*evaluator_ : nullptr,
+                        .batch = given_.batch,
+                        .drawings = given_.drawings,
+                        .discriminator_turns = given_.discriminator_turns,
+                        .seed = given_.seed,
+                        .diff_augment = diff_augment_named(given_.diff_augment, "training"),
+                        .averaged = given_.ema > 0});
   }
 
  private:

@@ -32,6 +32,7 @@ std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
 
 std::vector<UnusedSettings> ImageRecipe::unused() const {
   std::vector<UnusedSettings> list = unused_of_vit(model);
+  if (model != "resnet9") list.push_back({.keys = {"dirac", "whitening_floor"}, .why = "is for resnet9"});
   if (teacher.empty())
     list.push_back(
         {.keys = {"distillation", "distillation_weight", "distillation_temperature"}, .why = "needs a 'teacher'"});
@@ -56,6 +57,11 @@ ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
         "{}: 'distillation_weight' must be between 0 and 1, not {}", what, recipe.distillation_weight);
   check(recipe.distillation_temperature >= 0.01f && recipe.distillation_temperature <= 1000,
         "{}: 'distillation_temperature' must be between 0.01 and 1000, not {}", what, recipe.distillation_temperature);
+  check(recipe.test_time_shift >= 0 && recipe.test_time_shift < recipe.images.image_size,
+        "{}: 'test_time_shift' must be at least 0 and below 'image_size', {}, not {}", what, recipe.images.image_size,
+        recipe.test_time_shift);
+  check(recipe.whitening_floor > 0 && recipe.whitening_floor <= 1,
+        "{}: 'whitening_floor' must be above 0 and at most 1, not {}", what, recipe.whitening_floor);
   check_images(recipe, what);
   settle_epochs(recipe, settings, what);
   return recipe;

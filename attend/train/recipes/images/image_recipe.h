@@ -9,6 +9,7 @@
 
 #include "attend/base/json.h"
 #include "attend/data/images/image_augmentation.h"
+#include "attend/train/recipes/images/test_time_views.h"
 #include "attend/train/recipes/recipe_json.h"
 #include "attend/train/recipes/run_settings.h"
 
@@ -33,7 +34,9 @@ struct ImageRecipe : RunSettings {
   std::int64_t batch = 128;
   float epochs = 30;
   std::string select = "score";
-  bool test_time_flip = false;
+  bool test_time_flip = false, dirac = false;
+  std::int64_t test_time_shift = 0;
+  float whitening_floor = 5e-4f;
   std::string distillation = "hard";
   float distillation_weight = 0.5f, distillation_temperature = 3;
   data::ImageOptions images;
@@ -73,6 +76,12 @@ struct ImageRecipe : RunSettings {
     v("select", select, "Criterion for the best weights: score or loss.");
     v("test_time_flip", test_time_flip,
       "Test-time augmentation: validation averages the scores of each image and its mirror image.");
+    v("test_time_shift", test_time_shift,
+      "Test-time augmentation: validation also averages each image moved by so many pixels; 0 disables it.");
+    v("dirac", dirac, "resnet9: the first filters of every convolution begin as copies of its input (Jordan 2024).");
+    v("whitening_floor", whitening_floor,
+      "resnet9 with a whitening stem: added to the variance of each direction. Directions that hardly vary are "
+      "amplified less.");
     v("teacher", teacher,
       "Distillation: folder of a trained image model, or the name of a bundled one, whose answers are learned beside "
       "the "
@@ -85,6 +94,7 @@ struct ImageRecipe : RunSettings {
     visit_run(v);
   }
 
+  TestTimeOptions test_time() const { return {.flip = test_time_flip, .shift = test_time_shift}; }
   std::vector<UnusedSettings> unused() const;
 };
 

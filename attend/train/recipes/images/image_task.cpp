@@ -20,20 +20,6 @@ Json ImageEvaluator::Verdict::json() const {
   return {{"images", images}, {"loss", loss}, {"accuracy", top1}, {"top5", top5}};
 }
 
-namespace {
-
-// Left and right exchanged in images [n, height, width, channels] that have so many rows in all.
-std::vector<float> mirrored(const std::vector<float>& values, std::int64_t width, std::int64_t channels) {
-  std::vector<float> result(values.size());
-  const auto pixel = static_cast<std::size_t>(channels), row = static_cast<std::size_t>(width) * pixel;
-  for (std::size_t at = 0; at < values.size(); at += row)
-    for (std::size_t x = 0; x < row; x += pixel)
-      std::copy_n(values.data() + at + x, pixel, result.data() + at + row - pixel - x);
-  return result;
-}
-
-}  // namespace
-
 std::vector<float> ImageEvaluator::logits(Pass& pass, const std::vector<float>& values) const {
   const auto one = static_cast<std::size_t>(model_.size().h * model_.size().w * 3);
   const Tensor pixels = make_tensor(
@@ -45,11 +31,9 @@ std::vector<float> ImageEvaluator::logits(Pass& pass, const std::vector<float>& 
 
 std::vector<ImageEvaluator::Evaluated> ImageEvaluator::evaluated(Pass& pass, const data::HostImageBatch& batch) const {
   const auto classes = model_.labels().size();
-  std::vector<float> logits = this->logits(pass, batch.values);
-  if (options_.flip) {
-    const std::vector<float> others = this->logits(pass, mirrored(batch.values, model_.size().w, 3));
-    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = 0.5f * (logits[i] + others[i]);
-  }
+  std::vector<float> logits =
+      mean_over_views(batch.values, model_.size(), 3, options_,
+                      [&](const std::vector<float>& values) { return this->logits(pass, values); });
   std::vector<Evaluated> found;
   for (std::size_t i = 0; i < batch.labels.size(); ++i) {
     if (batch.labels[i] == data::kIgnoredLabel) continue;

@@ -10,6 +10,7 @@
 #include "attend/models/image_model.h"
 #include "attend/train/loop/trainer.h"
 #include "attend/train/recipes/images/image_teacher.h"
+#include "attend/train/recipes/images/test_time_views.h"
 
 namespace attend::train {
 
@@ -17,16 +18,13 @@ struct ImageTaskOptions {
   float label_smoothing = 0;
   bool mixed = false;  // batches may be mixed with themselves
   bool select_by_loss = false;
-  bool test_time_flip = false;
+  TestTimeOptions test_time = {};
 };
 
 // How good a model's labels of images are.
 class ImageEvaluator {
  public:
-  struct Options {
-    bool flip = false;  // test-time augmentation: the mean of the scores of each image and its mirror image
-  };
-  ImageEvaluator(const models::ImageModel& model, Backend& backend, DType dtype, const Options& options)
+  ImageEvaluator(const models::ImageModel& model, Backend& backend, DType dtype, const TestTimeOptions& options)
       : model_(model), backend_(backend), dtype_(dtype), options_(options) {}
 
   struct Verdict {
@@ -53,7 +51,7 @@ class ImageEvaluator {
   const models::ImageModel& model_;
   Backend& backend_;
   DType dtype_;
-  Options options_;
+  TestTimeOptions options_;
 };
 
 class ImageTask : public train::Task {
@@ -85,9 +83,7 @@ class ImageTask : public train::Task {
   std::vector<train::ScoredExample> scored_examples() override;
 
  private:
-  ImageEvaluator evaluator() const {
-    return {parts_.model, parts_.backend, parts_.dtype, {.flip = options_.test_time_flip}};
-  }
+  ImageEvaluator evaluator() const { return {parts_.model, parts_.backend, parts_.dtype, options_.test_time}; }
 
   Parts parts_;
   ImageTaskOptions options_;

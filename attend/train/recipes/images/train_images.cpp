@@ -12,6 +12,7 @@
 #include "attend/models/hugging_face_config.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/train/recipes/epochs.h"
+#include "attend/train/recipes/images/dirac.h"
 #include "attend/train/recipes/images/image_recipe.h"
 #include "attend/train/recipes/images/image_start.h"
 #include "attend/train/recipes/images/image_task.h"
@@ -80,7 +81,8 @@ class ImageClassificationJob : public JobOf<ImageTask> {
     if (run_.from.empty()) {
       data::ValidationImages images(training_.reader, split_.train, given_.images.evaluation(),
                                     {.batch = given_.batch});
-      whiten_patches(*weights[0], images);
+      whiten_patches(*weights[0], images, given_.whitening_floor);
+      if (given_.dirac) copy_channels(*weights[0]);
       return;
     }
     const checkpoint::LoadReport report = load_image_start(run_.from, *weights[0]);
@@ -107,7 +109,7 @@ class ImageClassificationJob : public JobOf<ImageTask> {
                                        ImageTaskOptions{.label_smoothing = given_.label_smoothing,
                                                         .mixed = given_.images.mixup > 0 || given_.images.cutmix > 0,
                                                         .select_by_loss = given_.select == "loss",
-                                                        .test_time_flip = given_.test_time_flip});
+                                                        .test_time = given_.test_time()});
   }
 
   void finish_task(ImageTask& task) override {

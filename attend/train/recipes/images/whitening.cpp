@@ -12,7 +12,6 @@ namespace attend::train {
 namespace {
 
 constexpr std::size_t kImages = 2000;
-constexpr double kEps = 5e-4;  // added to the eigenvalues, as in the paper's program
 
 // The mean over all patches of x xᵀ, where x are the k · k · channels values of a patch.
 std::vector<double> second_moments(std::span<const float> images, std::int64_t side, std::int64_t channels,
@@ -36,7 +35,7 @@ std::vector<double> second_moments(std::span<const float> images, std::int64_t s
 }  // namespace
 
 std::vector<float> whitening_filters(std::span<const float> images, std::int64_t side, std::int64_t channels,
-                                     std::int64_t k) {
+                                     std::int64_t k, double floor) {
   check(k >= 1 && side >= k && channels >= 1 && !images.empty() &&
             images.size() % static_cast<std::size_t>(side * side * channels) == 0,
         "whitening: {} values are no images of {} x {} x {} with patches of {} x {}", images.size(), side, side,
@@ -47,14 +46,14 @@ std::vector<float> whitening_filters(std::span<const float> images, std::int64_t
   std::vector<float> filters(2 * n * n);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
-      const double value = eigen.vectors[j * n + i] / std::sqrt(std::max(eigen.values[i], 0.0) + kEps);
+      const double value = eigen.vectors[j * n + i] / std::sqrt(std::max(eigen.values[i], 0.0) + floor);
       filters[i * n + j] = static_cast<float>(value);
       filters[(n + i) * n + j] = static_cast<float>(-value);
     }
   return filters;
 }
 
-void whiten_patches(nn::Parameters& parameters, data::ValidationImages& images) {
+void whiten_patches(nn::Parameters& parameters, data::ValidationImages& images, double floor) {
   const auto entry =
       std::ranges::find(parameters.entries(), std::string(models::ResNet9::kWhitening), &nn::Parameters::Entry::name);
   if (entry == parameters.entries().end()) return;
@@ -67,7 +66,7 @@ void whiten_patches(nn::Parameters& parameters, data::ValidationImages& images) 
     image::to_floats(shown.prepared, images.normalization(), values.data() + begin);
   }
   const Shape& shape = entry->parameter->shape;  // [2 · k · k · channels, k, k, channels]
-  parameters.write(*entry, whitening_filters(values, side, shape[3], shape[1]));
+  parameters.write(*entry, whitening_filters(values, side, shape[3], shape[1], floor));
 }
 
 }  // namespace attend::train

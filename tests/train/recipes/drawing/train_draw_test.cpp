@@ -218,6 +218,7 @@ TEST_F(TrainDraw, WhatMakesNoSenseIsRefused) {
   refused({"--image-size", "32"}, "'image_size' is 32");
   refused({"--attention-stage", "2"}, "attention_stage");
   refused({"--discriminator-turns", "0"}, "discriminator_turns");
+  refused({"--diff-augment", "cutout,mirror"}, "color, translation or cutout");
   refused({"--feature-model", "nowhere"}, "nowhere");
 }
 

@@ -126,6 +126,9 @@ TEST_F(TrainImages, AWhiteningNetworkLearnsWithSgd) {
                   "linear",
                   "--freeze",
                   "resnet9.whitening.weight",
+                  "--dirac",
+                  "--whitening-floor",
+                  "0.01",
                   "--crop",
                   "shift",
                   "--crop-padding",
@@ -150,6 +153,12 @@ TEST_F(TrainImages, AWhiteningNetworkLearnsWithSgd) {
   ASSERT_EQ(flipped.code, 0) << flipped.err;
   // A corner and its mirror image are two labels, so that their mean cannot know which.
   EXPECT_LT(parse_json(flipped.out, "output").at("accuracy").get<double>(), kLearns ? 0.9 : 2);
+  const Outcome shifted =
+      run_attend({"evaluate", "--model", path("airbench"), path("images/valid"), "--json", "--test-time-shift", "1"});
+  ASSERT_EQ(shifted.code, 0) << shifted.err;
+  EXPECT_GT(parse_json(shifted.out, "output").at("accuracy").get<double>(), kLearns ? 0.9 : -1);
+  const Outcome other = run_attend(training("none", {"--dirac"}));
+  EXPECT_NE(other.err.find("'dirac' is for resnet9"), std::string::npos) << other.err;
   const Outcome refused = run_attend(training("none", {"--momentum", "0.9"}));
   EXPECT_NE(refused.err.find("'momentum' is for sgd; set 'optimizer'"), std::string::npos) << refused.err;
   const Outcome unknown = run_attend(training("none", {"--optimizer", "sdg", "--momentum", "0.9"}));

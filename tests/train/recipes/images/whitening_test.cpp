@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -44,6 +45,26 @@ TEST(Whitening, OutputsAreUncorrelatedWithAVarianceOfOne) {
     for (std::size_t j = 0; j < n; ++j) EXPECT_NEAR(moments[i * n + j] / count, i == j ? 1 : 0, 0.01) << i << " " << j;
   for (std::size_t i = 0; i < n * n; ++i) EXPECT_EQ(filters[n * n + i], -filters[i]);
   EXPECT_THROW(train::whitening_filters(images, 7, 3, 2), Error);
+}
+
+// Images whose third channel hardly varies: its filters would amplify it a thousandfold, and a floor bounds that.
+TEST(Whitening, AFloorBoundsWhatDirectionsWithoutVarianceAreAmplifiedBy) {
+  std::vector<float> images;
+  for (std::uint64_t i = 0; i < 20 * 6 * 6 * 3; ++i)
+    images.push_back((i % 3 == 2 ? 1e-3f : 1.0f) * (to_unit(random_word(2, 0, i)) - 0.5f));
+  const auto longest = [&](double floor) {
+    double most = 0;
+    const std::vector<float> filters = train::whitening_filters(images, 6, 3, 2, floor);
+    for (std::size_t o = 0; o < filters.size(); o += 12) {
+      double squares = 0;
+      for (std::size_t i = o; i < o + 12; ++i)
+        squares += static_cast<double>(filters[i]) * static_cast<double>(filters[i]);
+      most = std::max(most, std::sqrt(squares));
+    }
+    return most;
+  };
+  EXPECT_GT(longest(1e-9), 900);
+  EXPECT_NEAR(longest(0.01), 10, 0.1);
 }
 
 }  // namespace
