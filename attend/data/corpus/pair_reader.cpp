@@ -1,5 +1,6 @@
 #include "attend/data/corpus/pair_reader.h"
 
+#include <system_error>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -29,13 +30,19 @@ bool CorpusLines::next(std::string_view& line) {
   return true;
 }
 
-PairReader::PairReader(PairFiles files) : files_(std::move(files)), source_(files_.source), target_(files_.target) {}
+PairReader::PairReader(PairFiles files) : files_(std::move(files)), source_(files_.source), target_(files_.target) {
+  std::error_code ignored;  // both have been opened
+  check(!std::filesystem::equivalent(files_.source, files_.target, ignored),
+        "'{}' is given as source and as target; the target is the file of its translations", files_.source.string());
+}
 
 bool PairReader::next(PairView& pair) {
   const bool source = source_.next(pair.source), target = target_.next(pair.target);
   if (source != target)
     fail("'{}' ends after {} lines, but '{}' has more; line n of one must be the translation of line n of the other",
          (source ? files_.target : files_.source).string(), count_, (source ? files_.source : files_.target).string());
+  check(source || count_ > 0, "'{}' and '{}' are empty; they need one sentence per line", files_.source.string(),
+        files_.target.string());
   if (source) ++count_;
   return source;
 }

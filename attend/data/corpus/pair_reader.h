@@ -34,9 +34,10 @@ class CorpusLines {
 
 class PairReader {
  public:
-  explicit PairReader(PairFiles files);
+  explicit PairReader(PairFiles files);  // throws Error when they are the same file
 
-  // The next pair, valid until the next call; false at the end. Throws Error where one file ends before the other.
+  // The next pair, valid until the next call; false at the end. Throws Error where one file ends before the other, and
+  // where both are empty.
   bool next(PairView& pair);
   std::int64_t count() const { return count_; }  // pairs read so far
 
