@@ -8,13 +8,12 @@ variants_of() {  # LANGUAGES
   if [ "${1%-*}" = en ]; then echo --title-case 0.02 "${variants[@]}"; else echo "${variants[@]}"; fi
 }
 
-# Test and validation sets, in every language there is: no line of them may be in a training set.
-held_out_sets() {
+# Test and validation sets of two languages: no line of them may be in a training set.
+held_out_sets() {  # en-fr or en-de
   local prefix language
-  for prefix in "$data"/newstest/newstest20{13,14-enfr,14-ende} "$data"/tatoeba-en-{fr,de}/{valid,test} \
-                "$data"/parallel-en-{fr,de}/europarl.{dev,test} "$data/parallel-en-de/wmt22.test" \
-                "$data"/europarl-de-en/short30.{dev,test} "$data"/multi30k/{val,test_2016_flickr}; do
-    for language in en fr de; do
+  for prefix in "$data"/newstest/newstest20{13,14-enfr,14-ende} "$data/tatoeba-$1"/{valid,test} "$data/parallel-$1"/europarl.{dev,test} \
+                "$data/parallel-$1/wmt22.test" "$data"/europarl-de-en/short30.{dev,test} "$data"/multi30k/{val,test_2016_flickr}; do
+    for language in en "${1#en-}"; do
       if [ -f "$prefix.$language" ]; then echo "$prefix.$language"; fi
     done
   done
