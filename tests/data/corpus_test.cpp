@@ -63,6 +63,38 @@ TEST_F(Corpus, AHugeLineIsNoSentence) {
   EXPECT_NE(message.find("line 2: 10485760 bytes"), message.npos) << message;
 }
 
+TEST_F(Corpus, FilesThatWillNotDoAreNamed) {
+  const auto message = [&](const std::string& source, const std::string& target) {
+    const PairFiles pair = files(source, target);
+    return message_of([&] { check_pairs(pair); });
+  };
+  std::string lines, latin, nearly;
+  for (int i = 0; i < 40; ++i) {
+    lines += "line\n";
+    latin += i % 2 == 1 ? "\xe9t\xe9\n" : "ligne\n";
+    nearly += i == 7 ? "\xe9t\xe9\n" : "ligne\n";
+  }
+  EXPECT_EQ(message(lines, lines), "no error");
+  EXPECT_EQ(message(lines, nearly), "no error");  // one line is for the reader to drop
+  EXPECT_NE(message(lines, latin).find("text.fr' is not UTF-8 text: 20 of its 40 lines, the first is line 2"),
+            std::string::npos)
+      << message(lines, latin);
+  EXPECT_NE(message("", "").find("text.en' is empty"), std::string::npos) << message("", "");
+  EXPECT_NE(message(lines, "").find("text.fr' is empty"), std::string::npos) << message(lines, "");
+  const PairFiles once = files(lines, lines);
+  std::filesystem::create_symlink(once.source, folder_ / "same.fr");
+  for (const auto& target : {once.source, folder_ / "same.fr"}) {
+    const std::string same = message_of([&] { check_pairs({once.source, target}); });
+    EXPECT_NE(same.find("is given as source and as target"), std::string::npos) << same;
+  }
+}
+
+TEST_F(Corpus, AnEmptyTestSetExcludesNothingByMistake) {
+  write_file(folder_ / "test.en", "\n \n");
+  PairCleaner cleaner({}, {});
+  EXPECT_NE(message_of([&] { cleaner.exclude(folder_ / "test.en"); }).find("no line to exclude"), std::string::npos);
+}
+
 TEST(CommonForm, IsNfcWithSingleSpaces) {
   EXPECT_EQ(common_form(" e\xCC\x81t\xC3\xA9 \t d\xC2\xA0\xE2\x80\x8B"
                         "ici\x01 "),

@@ -13,7 +13,7 @@
 #include "attend/base/progress.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/weight_files.h"
-#include "attend/data/corpus/check_pairs.h"
+#include "attend/data/corpus/pair_reader.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/text_reader.h"
 #include "attend/train/recipes/start_folder.h"
