@@ -262,7 +262,7 @@ TEST(QuotationMarks, AreThoseOfTheLanguage) {
   EXPECT_EQ(with_marks("Il dit\u00A0: \u00AB\u00A0oui\u00A0\u00BB, non.", own_marks("en")),
             "Il dit\u00A0: \"oui\", non.");
   EXPECT_EQ(with_marks("\"oui\" ou \"non\"", own_marks("fr")), "\u00AB oui \u00BB ou \u00AB non \u00BB");
-  EXPECT_EQ(with_marks("\"\"", own_marks("fr")), "\u00AB  \u00BB");
+  EXPECT_EQ(with_marks("\"\"", own_marks("fr")), "\u00AB \u00BB");
   EXPECT_EQ(quoted("Ja.", own_marks("de")), "\u201EJa.\u201C");
   std::set<std::string> seen;
   for (std::uint32_t draw = 0; draw < 9; ++draw) seen.insert(quoted("x", some_marks("de", draw)));
