@@ -36,10 +36,13 @@ fs::path without_links(fs::path path) {
   return path;
 }
 
-// One for all ways to write a path.
+// One for all ways to write a path, and the same before and after its folder is made: of a relative path whose first
+// folder is missing weakly_canonical() makes no absolute one.
 fs::path key_of(const fs::path& path) {
   std::error_code error;
-  const fs::path folder = fs::weakly_canonical(path.parent_path().empty() ? "." : path.parent_path(), error);
+  const fs::path absolute = fs::absolute(path, error);
+  if (error) return path;
+  const fs::path folder = fs::weakly_canonical(absolute.parent_path(), error);
   return error ? path : folder / path.filename();
 }
 

@@ -43,6 +43,8 @@ constexpr Signature kSignatures[] = {
     {"\xfe\xff"sv, "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"},
 };
 
+constexpr std::size_t kTarMark = 257;  // where a tar archive has the name of its format
+
 // A text may begin with these words, so there must be bytes that are no text, too.
 constexpr std::pair<std::string_view, const char*> kWords[] = {
     {"GIF8", "a GIF image"},
@@ -63,6 +65,8 @@ void TextCheck::add(std::string_view piece) {
   if (seen_ == 0) {
     for (const auto& [bytes, what, advice] : kSignatures)
       if (piece.starts_with(bytes)) fail("{}: this is {}, not text in UTF-8; {}", name_, what, advice);
+    if (piece.size() > kTarMark && piece.substr(kTarMark).starts_with("ustar"))
+      fail("{}: this is a tar archive, not text in UTF-8; {}", name_, kPacked);
     for (const auto& [bytes, what] : kWords)
       if (piece.starts_with(bytes)) maybe_ = what;
   }

@@ -33,6 +33,8 @@ std::string_view TextReader::next_block() {
 }
 
 std::string_view TextReader::next_mapped() {
+  file_.forget(file_.bytes().subspan(given_, at_ - given_));  // the block before: a large file would fill the memory
+  given_ = at_;
   const std::string_view rest = file_.text().substr(at_);
   std::size_t end = rest.size();
   if (rest.size() > block_bytes_) {

@@ -30,9 +30,9 @@ class TextReader {
   std::size_t block_bytes_;
   std::string name_;
   MappedFile file_;
-  std::size_t at_ = 0;
-  bool first_ = true;           // the next block is
-  std::unique_ptr<Gzip> gzip_;  // null for a plain file
+  std::size_t given_ = 0, at_ = 0;  // the last block is in between
+  bool first_ = true;               // the next block is
+  std::unique_ptr<Gzip> gzip_;      // null for a plain file
 };
 
 }  // namespace attend::text

@@ -43,6 +43,7 @@ TEST(TextCheck, NamesWhatIsNoText) {
       {"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"s, "x: this is a PNG image, not text in UTF-8; " + image},
       {"\xff\xd8\xff\xe0\0\x10JFIF"s, "x: this is a JPEG image, not text in UTF-8; " + image},
       {"\x1f\x8b\x08\0\0"s, "x: this is a gzip file, not text in UTF-8; unpack it first"},
+      {"notes.txt" + std::string(248, '\0') + "ustar", "x: this is a tar archive, not text in UTF-8; unpack it first"},
       {"PK\x03\x04\x14\0"s, "x: this is a zip file (or a document that is one), not text in UTF-8; unpack it first"},
       {"\xff\xfeH\0i\0\n\0"s, "x: this is UTF-16 text, not text in UTF-8; convert it: iconv -f UTF-16 -t UTF-8"},
       {"\xfe\xff\0H\0i\0\n"s, "x: this is UTF-16 text, not text in UTF-8; convert it: iconv -f UTF-16 -t UTF-8"},

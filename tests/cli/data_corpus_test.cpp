@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
@@ -70,6 +71,65 @@ TEST_F(DataCommands, SplitAndMixGiveEveryPairOnce) {
   EXPECT_NE(mix.out.find("held out by their names"), std::string::npos) << mix.out;
   const std::string mixed = read_file(at("mix.en"));
   EXPECT_EQ(std::count(mixed.begin(), mixed.end(), '\n'), 2 * 39);
+}
+
+TEST_F(DataCommands, SplitMakesARelativeFolder) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += "line " + std::to_string(i) + "\n";
+  put("a.en", text), put("a.fr", text);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  const Outcome run = run_attend(
+      {"data", "split", "--source", "a.en", "--target", "a.fr", "--valid", "2", "--test", "2", "--out", "new/split"});
+  std::filesystem::current_path(before);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "new/split/test.fr"));
+}
+
+TEST_F(DataCommands, EveryCommandRefusesAnotherEncoding) {
+  std::string source, latin;
+  for (int i = 0; i < 20; ++i) {
+    source += "summer " + std::to_string(i) + "\n";
+    latin += "\xe9t\xe9 " + std::to_string(i) + "\n";
+  }
+  put("a.en", source), put("a.fr", latin);
+  const std::vector<std::string> in = {"--source", at("a.en"), "--target", at("a.fr")};
+  const std::vector<std::string> out = {"--out-source", at("b.en"), "--out-target", at("b.fr")};
+  const auto refused = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome run = run_attend(words);
+    EXPECT_EQ(run.code, 1) << words[1];
+    EXPECT_NE(run.err.find("a.fr' is not UTF-8 text: 20 of its 20 lines"), std::string::npos) << run.err;
+    EXPECT_FALSE(std::filesystem::exists(at("b.en"))) << words[1];
+  };
+  std::vector<std::string> both = in;
+  both.insert(both.end(), out.begin(), out.end());
+  refused({"data", "clean"}, both);
+  refused({"data", "dedup"}, both);
+  refused({"data", "mix", at("a")}, out);
+  both = in;
+  both.insert(both.end(), {"--out", at("split"), "--valid", "2", "--test", "2"});
+  refused({"data", "split"}, both);
+  both = in;
+  both.insert(both.end(),
+              {"--valid-source", at("a.en"), "--valid-target", at("a.fr"), "--steps", "1", "--out", at("run")});
+  refused({"train", "--task", "translation"}, both);
+}
+
+TEST_F(DataCommands, MixAddsCopiesForTheNews) {
+  put("a.en", "He said \"yes\".\n"), put("a.fr", "Il a dit \"oui\".\n");
+  const Outcome run =
+      run_attend({"data", "mix", at("a"), "--quotes", "1", "--no-full-stop", "1", "--quoted", "1", "--title-case", "1",
+                  "--out-source", at("b.en"), "--out-target", at("b.fr"), "--report", at("report.json")});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::string target = read_file(at("b.fr"));
+  EXPECT_EQ(std::count(target.begin(), target.end(), '\n'), 4);  // the pair, three copies; it is a quotation already
+  EXPECT_NE(target.find("Il a dit \u00AB oui \u00BB.\n"), std::string::npos) << target;
+  EXPECT_EQ(Json::parse(read_file(at("report.json")))["of them copies with other quotation marks"], Json(1));
+  EXPECT_EQ(
+      run_attend({"data", "mix", at("a"), "--quoted", "1.5", "--out-source", at("c.en"), "--out-target", at("c.fr")})
+          .code,
+      1);
 }
 
 TEST_F(DataCommands, BadInputIsNamedAndNothingIsTouched) {

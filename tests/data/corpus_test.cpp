@@ -12,6 +12,7 @@
 #include "attend/data/corpus/clean.h"
 #include "attend/data/corpus/duplicates.h"
 #include "attend/data/corpus/mix.h"
+#include "attend/data/corpus/quotation_marks.h"
 #include "attend/data/corpus/split.h"
 #include "attend/data/corpus/title_case.h"
 #include "tests/data/corpus_files.h"
@@ -60,6 +61,38 @@ TEST_F(Corpus, AHugeLineIsNoSentence) {
   ASSERT_TRUE(reader.next(pair));
   const std::string message = message_of([&] { reader.next(pair); });
   EXPECT_NE(message.find("line 2: 10485760 bytes"), message.npos) << message;
+}
+
+TEST_F(Corpus, FilesThatWillNotDoAreNamed) {
+  const auto message = [&](const std::string& source, const std::string& target) {
+    const PairFiles pair = files(source, target);
+    return message_of([&] { check_pairs(pair); });
+  };
+  std::string lines, latin, nearly;
+  for (int i = 0; i < 40; ++i) {
+    lines += "line\n";
+    latin += i % 2 == 1 ? "\xe9t\xe9\n" : "ligne\n";
+    nearly += i == 7 ? "\xe9t\xe9\n" : "ligne\n";
+  }
+  EXPECT_EQ(message(lines, lines), "no error");
+  EXPECT_EQ(message(lines, nearly), "no error");  // one line is for the reader to drop
+  EXPECT_NE(message(lines, latin).find("text.fr' is not UTF-8 text: 20 of its 40 lines, the first is line 2"),
+            std::string::npos)
+      << message(lines, latin);
+  EXPECT_NE(message("", "").find("text.en' is empty"), std::string::npos) << message("", "");
+  EXPECT_NE(message(lines, "").find("text.fr' is empty"), std::string::npos) << message(lines, "");
+  const PairFiles once = files(lines, lines);
+  std::filesystem::create_symlink(once.source, folder_ / "same.fr");
+  for (const auto& target : {once.source, folder_ / "same.fr"}) {
+    const std::string same = message_of([&] { check_pairs({once.source, target}); });
+    EXPECT_NE(same.find("is given as source and as target"), std::string::npos) << same;
+  }
+}
+
+TEST_F(Corpus, AnEmptyTestSetExcludesNothingByMistake) {
+  write_file(folder_ / "test.en", "\n \n");
+  PairCleaner cleaner({}, {});
+  EXPECT_NE(message_of([&] { cleaner.exclude(folder_ / "test.en"); }).find("no line to exclude"), std::string::npos);
 }
 
 TEST(CommonForm, IsNfcWithSingleSpaces) {
@@ -212,6 +245,80 @@ TEST(TitleCase, CapitalisesAsHeadlinesDo) {
   EXPECT_EQ(title_cased("A black box in your car?"), "A Black Box in Your Car?");
   EXPECT_EQ(title_cased("the tea party is aghast."), "The Tea Party Is Aghast");
   EXPECT_EQ(title_cased(""), "");
+}
+
+TEST(QuotationMarks, OpenAndCloseInTurns) {
+  EXPECT_EQ(count_marks("No marks, don't count."), 0);
+  EXPECT_EQ(count_marks("He said \"yes\" and \u201Cno\u201D."), 4);
+  EXPECT_EQ(count_marks("l'\u00ABami\u00BB"), 2);
+  EXPECT_EQ(count_marks("A 5\" pipe"), -1);
+  EXPECT_EQ(count_marks("A 5\" pipe and a 3\" pipe"), -1);  // a mark behind a digit opens nothing
+  EXPECT_EQ(count_marks("\"It begins here"), -1);
+  EXPECT_EQ(count_marks("\u00AB a \u201Cb\u201D c \u00BB"), -1);  // a quotation in a quotation
+  EXPECT_EQ(count_marks("\xff"), -1);
+}
+
+TEST(QuotationMarks, AreThoseOfTheLanguage) {
+  EXPECT_EQ(with_marks("Il dit\u00A0: \u00AB\u00A0oui\u00A0\u00BB, non.", own_marks("en")),
+            "Il dit\u00A0: \"oui\", non.");
+  EXPECT_EQ(with_marks("\"oui\" ou \"non\"", own_marks("fr")), "\u00AB oui \u00BB ou \u00AB non \u00BB");
+  EXPECT_EQ(with_marks("\"\"", own_marks("fr")), "\u00AB \u00BB");
+  EXPECT_EQ(quoted("Ja.", own_marks("de")), "\u201EJa.\u201C");
+  std::set<std::string> seen;
+  for (std::uint32_t draw = 0; draw < 9; ++draw) seen.insert(quoted("x", some_marks("de", draw)));
+  EXPECT_EQ(seen, (std::set<std::string>{"\u201Ex\u201C", "\"x\"", "\u00ABx\u00BB"}));
+}
+
+const Variant& variant(const std::string& flag) {
+  return *std::ranges::find_if(kVariants, [&](const Variant& one) { return one.flag == flag; });
+}
+
+// The copy as "source=target", or "-" where the variant does not fit.
+std::string copy_of(const std::string& flag, const char* source, const char* target) {
+  PairText copy;
+  const VariantChoice choice{.source_language = "en", .target_language = "fr", .draw = 1};
+  return variant(flag).apply({source, target}, choice, copy) ? copy.source + "=" + copy.target : "-";
+}
+
+TEST(Variants, FitSomePairs) {
+  EXPECT_EQ(copy_of("--title-case", "A car.", "Une voiture."), "A Car=Une voiture.");
+  EXPECT_EQ(copy_of("--quotes", "He said \"yes\".", "Il dit \"oui\"."),
+            "He said \u201Cyes\u201D.=Il dit \u00AB oui \u00BB.");
+  EXPECT_EQ(copy_of("--quotes", "He said yes.", "Il dit \"oui\"."), "-");
+  EXPECT_EQ(copy_of("--no-full-stop", "A car.", "Une voiture."), "A car=Une voiture");
+  EXPECT_EQ(copy_of("--no-full-stop", "And then...", "Et puis..."), "-");
+  EXPECT_EQ(copy_of("--no-full-stop", "Is it?", "Est-ce cela."), "-");
+  EXPECT_EQ(copy_of("--no-full-stop", ".", "."), "-");
+  EXPECT_EQ(copy_of("--quoted", "Come in.", "Entrez."), "\u201CCome in.\u201D=\u00AB Entrez. \u00BB");
+  EXPECT_EQ(copy_of("--quoted", "Say \"yes\".", "Dis \"oui\"."), "-");
+}
+
+TEST_F(Corpus, VariantsStandBesideTheirPairs) {
+  std::string source, target;
+  for (int i = 0; i < 2000; ++i) {
+    source += "line " + std::to_string(i) + ".\n";
+    target += "ligne " + std::to_string(i) + ".\n";
+  }
+  const std::vector<CorpusSource> sources = {{.name = "lines", .files = files(source, target)}};
+  const auto mixed_with = [&](const VariantShares& shares, std::vector<std::string>& written) {
+    const auto mixed = mix_corpora(
+        sources, {.seed = 3, .variants = shares, .scratch = folder_},
+        [&](const PairView& pair) { written.push_back(std::string(pair.source) + "=" + std::string(pair.target)); });
+    std::ranges::sort(written);
+    return mixed[0];
+  };
+  std::vector<std::string> plain, some, again, more;
+  mixed_with({}, plain);
+  const MixedCorpus mixed = mixed_with({.no_full_stop = 0.1, .quoted = 0.2}, some);
+  EXPECT_EQ(mixed.copies[0] + mixed.copies[1], 0);
+  EXPECT_NEAR(static_cast<double>(mixed.copies[2]), 200, 67);  // five standard deviations
+  EXPECT_NEAR(static_cast<double>(mixed.copies[3]), 400, 90);
+  EXPECT_EQ(static_cast<std::int64_t>(some.size()), 2000 + mixed.copies[2] + mixed.copies[3]);
+  EXPECT_TRUE(std::ranges::includes(some, plain));
+  mixed_with({.no_full_stop = 0.1, .quoted = 0.2}, again);
+  EXPECT_EQ(some, again);
+  mixed_with({.title_case = 1, .no_full_stop = 0.1, .quoted = 0.2}, more);  // another variant changes no other copy
+  EXPECT_TRUE(std::ranges::includes(more, some));
 }
 
 TEST_F(Corpus, ScratchFilesLeaveNothingBehind) {

@@ -11,6 +11,7 @@
 #include "attend/data/corpus/clean.h"
 #include "attend/data/corpus/duplicates.h"
 #include "attend/data/corpus/split.h"
+#include "attend/data/corpus/variants.h"
 
 namespace attend::cli {
 
@@ -46,7 +47,7 @@ struct DataMixOptions {
   std::string languages = "en-fr";
   std::string weights = {}, tags = {};
   std::vector<std::string> exclude = {};
-  double title_case = 0;
+  data::VariantShares variants = {};
   std::uint64_t seed = 1;
 };
 void run_data_mix(const DataMixOptions& options, const Streams& streams);

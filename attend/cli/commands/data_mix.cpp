@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kDataMixExamples = R"(
   attend data mix .data/parallel-en-fr --out-source train.en --out-target train.fr # all pairs of the folder, shuffled
   attend data mix .data/parallel-en-fr .data/tatoeba-en-fr/train --mix tatoeba-en-fr:2,hansard:0.5 --out-source train.en --out-target train.fr
-  attend data mix .data/parallel-en-fr --exclude newstest2014.en newstest2014.fr --title-case 0.05 --out-source train.en --out-target train.fr
+  attend data mix .data/parallel-en-fr --exclude newstest2014.en newstest2014.fr --out-source train.en --out-target train.fr # no test line is in the output
+  attend data mix .data/parallel-en-fr --title-case 0.02 --quotes 0.5 --no-full-stop 0.03 --quoted 0.02 --out-source train.en --out-target train.fr # for news
   attend data mix train back-translated --tag "back-translated:<bt>" --out-source all.en --out-target all.fr)";
 
 // "a:1,b:x" as pairs; the last colon divides.
@@ -69,6 +70,7 @@ std::vector<data::CorpusSource> chosen_corpora(const DataMixOptions& options, st
 }  // namespace
 
 void run_data_mix(const DataMixOptions& options, const Streams& streams) {
+  const auto [source, target] = language_pair(options.languages);
   std::vector<std::string> held_out;
   const std::vector<data::CorpusSource> corpora = chosen_corpora(options, held_out);
   std::vector<std::filesystem::path> inputs(options.exclude.begin(), options.exclude.end());
@@ -89,7 +91,9 @@ void run_data_mix(const DataMixOptions& options, const Streams& streams) {
   const std::filesystem::path folder = std::filesystem::absolute(options.out.source).parent_path();
   const auto mixed = data::mix_corpora(corpora,
                                        {.seed = options.seed,
-                                        .title_case = options.title_case,
+                                        .variants = options.variants,
+                                        .source_language = source,
+                                        .target_language = target,
                                         .scratch = folder,
                                         .on_progress = [&](std::int64_t pairs) { progress.update(pairs); }},
                                        [&](const data::PairView& pair) {
@@ -101,12 +105,12 @@ void run_data_mix(const DataMixOptions& options, const Streams& streams) {
                                        });
   writer.finish();
   CorpusReport report = {.title = "pairs taken from each corpus"};
-  std::int64_t titles = 0;
-  for (const data::MixedCorpus& corpus : mixed) {
-    report.counts.emplace_back(corpus.name, corpus.written);
-    titles += corpus.title_cased;
+  for (const data::MixedCorpus& corpus : mixed) report.counts.emplace_back(corpus.name, corpus.written);
+  for (std::size_t i = 0; i < data::kVariants.size(); ++i) {
+    std::int64_t copies = 0;
+    for (const data::MixedCorpus& corpus : mixed) copies += corpus.copies[i];
+    if (copies > 0) report.counts.emplace_back(fmt::format("of them {}", data::kVariants[i].counted), copies);
   }
-  if (titles > 0) report.counts.emplace_back("of them title-cased copies", titles);
   for (const auto& [fault, count] : dropped)
     report.counts.emplace_back(fmt::format("dropped: {}", data::kPairFaults[static_cast<std::size_t>(fault)]), count);
   report.counts.emplace_back("written", writer.count());
@@ -122,11 +126,14 @@ void add_data_mix_command(Flags& data, const Streams& streams) {
       {.name = "mix",
        .help = "Mix parallel corpora with weights into one shuffled training set.",
        .examples = kDataMixExamples,
-       .notes = {"A corpus is a pair of files NAME.en and NAME.fr (--languages), given by that prefix, or every such "
-                 "pair of a folder. Files called dev, valid, val or test are left out of a folder and named.",
-                 "A corpus called train has the name of its folder. A weight of 2.5 takes each pair twice, and half of "
-                 "them once more.",
-                 "The same seed gives the same files."}},
+       .notes =
+           {"A corpus is a pair of files NAME.en and NAME.fr (--languages), given by that prefix, or every such "
+            "pair of a folder. Files called dev, valid, val or test are left out of a folder and named.",
+            "A corpus called train has the name of its folder. A weight of 2.5 takes each pair twice, and half of "
+            "them once more.",
+            "Copies for the news (--title-case, --quotes, --no-full-stop, --quoted) stand beside the pair, at most "
+            "one of each kind. A copy's target has the quotation marks of its language, its source any.",
+            "The same seed gives the same files."}},
       [](Flags& flags, DataMixOptions& options) {
         flags.add("corpora", options.corpora, "Folders, or prefixes of two files.").required();
         list_flags(flags, options.out);
@@ -135,10 +142,8 @@ void add_data_mix_command(Flags& data, const Streams& streams) {
         flags.add("--tag", options.tags, "Tokens in front of source lines: NAME:TAG, for back-translated text.");
         flags.add("--exclude", options.exclude, "Test files: a pair with one of their lines on either side is dropped.")
             .takes("FILE");
-        flags
-            .add("--title-case", options.title_case,
-                 "Share of short pairs that also come with a title-cased source, as in headlines.")
-            .between(0, 1);
+        for (const data::Variant& variant : data::kVariants)
+          flags.add(variant.flag, options.variants.*variant.share, variant.help).takes("SHARE").between(0, 1);
         flags.add("--seed", options.seed, "Random seed.");
       },
       run_data_mix);

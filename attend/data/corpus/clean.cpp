@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/steps/unicode_normalization.h"
 
@@ -57,11 +58,13 @@ std::int64_t count_words(std::string_view text) {
 
 void PairCleaner::exclude(const std::filesystem::path& file) {
   CorpusLines lines(file);
+  bool found = false;
   for (std::string_view line; lines.next(line);) {
     if (find_invalid_utf8(line)) continue;
     const std::string text = common_form(line);
-    if (!text.empty()) excluded_.add(line_key(text));
+    if (!text.empty()) excluded_.add(line_key(text)), found = true;
   }
+  check(found, "'{}' has no line to exclude: it is empty or not UTF-8 text", file.string());
 }
 
 PairFault PairCleaner::judge_lengths() const {

@@ -10,16 +10,14 @@
 #include "attend/base/random.h"
 #include "attend/base/scratch_file.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/data/corpus/clean.h"
-#include "attend/data/corpus/title_case.h"
 
 namespace attend::data {
 
 namespace {
 
-constexpr std::size_t kPiles = 128;          // ten million pairs are 2 GB, and one pile of them 16 MB
-constexpr std::int64_t kHeadlineWords = 12;  // the longest title
-constexpr std::uint32_t kPileStream = 1, kWeightStream = 2, kTitleStream = 3, kOrderStream = 4;
+constexpr std::size_t kPiles = 128;  // ten million pairs are 2 GB, and one pile of them 16 MB
+constexpr std::uint32_t kPileStream = 1, kWeightStream = 2, kOrderStream = 4;  // and those of kVariants
+constexpr std::uint32_t kChoiceStreams = 100;                                  // above the stream of a variant
 
 bool held_out_by_name(std::string_view name) {
   for (const std::string_view word : {"dev", "valid", "val", "test"})
@@ -112,6 +110,8 @@ std::vector<MixedCorpus> mix_corpora(const std::vector<CorpusSource>& sources, c
   Piles piles(options);
   std::vector<MixedCorpus> report;
   std::int64_t read = 0;
+  VariantChoice choice{.source_language = options.source_language, .target_language = options.target_language};
+  PairText copy;
   for (const CorpusSource& source : sources) {
     check(source.weight >= 0 && source.weight <= 1000, "the weight of '{}' is {}, not between 0 and 1000", source.name,
           source.weight);
@@ -127,9 +127,13 @@ std::vector<MixedCorpus> mix_corpora(const std::vector<CorpusSource>& sources, c
       const int times = static_cast<int>(whole) + (chance(kWeightStream) < source.weight - whole ? 1 : 0);
       for (int i = 0; i < times; ++i) piles.add(tag + std::string(pair.source), pair.target);
       mixed.written += times;
-      if (times > 0 && chance(kTitleStream) < options.title_case && count_words(pair.source) <= kHeadlineWords) {
-        piles.add(tag + title_cased(pair.source), pair.target);
-        ++mixed.written, ++mixed.title_cased;
+      for (std::size_t i = 0; times > 0 && i < kVariants.size(); ++i) {
+        const Variant& variant = kVariants[i];
+        if (!(chance(variant.stream) < options.variants.*variant.share)) continue;
+        choice.draw = random_word(options.seed, variant.stream + kChoiceStreams, static_cast<std::uint64_t>(read));
+        if (!variant.apply(pair, choice, copy)) continue;
+        piles.add(tag + copy.source, copy.target);
+        ++mixed.written, ++mixed.copies[i];
       }
       if (options.on_progress) options.on_progress(read);
     }

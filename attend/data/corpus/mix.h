@@ -2,6 +2,7 @@
 // temporary files by chance, and then each of those is shuffled by itself.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "attend/data/corpus/pair_reader.h"
+#include "attend/data/corpus/variants.h"
 
 namespace attend::data {
 
@@ -26,14 +28,16 @@ std::vector<CorpusSource> find_corpora(const std::filesystem::path& path, const 
 
 struct MixOptions {
   std::uint64_t seed = 1;
-  double title_case = 0;  // share of short pairs that also come with every source word capitalised, as in headlines
-  std::filesystem::path scratch;  // folder of the temporary files
+  VariantShares variants = {};
+  std::string source_language = "en", target_language = "fr";  // of quotation marks
+  std::filesystem::path scratch;                               // folder of the temporary files
   std::function<void(std::int64_t pairs)> on_progress = {};
 };
 
 struct MixedCorpus {
   std::string name;
-  std::int64_t read = 0, written = 0, title_cased = 0;
+  std::int64_t read = 0, written = 0;
+  std::array<std::int64_t, kVariants.size()> copies = {};  // of each variant; they are in `written`
 };
 
 using PairSink = std::function<void(const PairView& pair)>;

@@ -13,6 +13,7 @@
 #include "attend/base/progress.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/weight_files.h"
+#include "attend/data/corpus/pair_reader.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/text_reader.h"
 #include "attend/train/recipes/start_folder.h"
@@ -38,6 +39,14 @@ PairFiles files_of(const TranslationRecipe& recipe, const RunContext& run) {
                                  .seed = recipe.seed},
                                 run.folder);
   if (share == 0) files.valid_source = recipe.valid_source, files.valid_target = recipe.valid_target;
+  return files;
+}
+
+// A corpus that will not do is found before its tokens are learned, which takes a while.
+PairFiles checked(PairFiles files, const RunContext& run) {
+  if (run.folder.resumed()) return files;  // the same bytes
+  data::check_pairs({files.source, files.target});
+  data::check_pairs({files.valid_source, files.valid_target});
   return files;
 }
 
@@ -121,7 +130,7 @@ class TranslationJob : public TrainingJob {
   TranslationJob(const ResolvedRecipe& resolved, const RunContext& run)
       : resolved_(resolved),
         run_(run),
-        files_(files_of(recipe(), run)),
+        files_(checked(files_of(recipe(), run), run)),
         start_(start_of(recipe(), run)),
         tokenizer_(prepare_tokenizer(recipe(), files_, run)),
         // Rows of the table come in eights: GPU products like that.
