@@ -34,6 +34,7 @@ def sessions(layer, options, folder):
     """ONNX Runtime's session of one convolution in each form."""
     import numpy
     import onnx
+    import onnx.numpy_helper
     kernel, stride, inputs, outputs, size = layer
     weight = numpy.random.randn(outputs, inputs, kernel, kernel).astype(numpy.float32)
     bias = numpy.random.randn(outputs).astype(numpy.float32)
