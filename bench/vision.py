@@ -6,8 +6,8 @@ on a CPU; random weights, interleaved, medians of one run.
     bench/vision.py build/bench/vision --cpu --threads 2 [--forms f32 bf16 int8]                         # batch 1
 
 torch's forward is the faster one of bf16 weights and of autocast, its training step autocast with fused AdamW. ONNX Runtime
-gets the same model exported by torch, as f32, and as int8 by dynamic quantisation; it has no bf16 for CPUs, so our bf16
-stands beside its f32. Without its Python package: --onnxruntime FOLDER of the npm package (peers/onnxruntime_sessions.py), and
+gets the same model exported by torch, as f32, and as int8 by dynamic and by static quantisation, of which the faster counts; it
+has no bf16 for CPUs, so our bf16 stands beside its f32. Without its Python package: --onnxruntime FOLDER of the npm package (peers/onnxruntime_sessions.py), and
 Debian's python3-torch, python3-torchvision and python3-onnx.
 """
 import argparse
@@ -20,7 +20,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-from peers import onnxruntime_sessions
+from peers import onnxruntime_sessions, onnxruntime_static
 
 MODELS = ("vit-b16", "swin-t", "resnet-50")
 
@@ -128,7 +128,11 @@ def onnx_sessions(name, options, folder):
     torch.onnx.export(Logits(make(name).eval()), (torch.randn(1, 3, 224, 224),), path, input_names=["x"],
                       opset_version=18 if old else 16, **old)
     onnxruntime_sessions.quantise(path, small)
-    return {form: onnxruntime_sessions.Session(file, (1, 3, 224, 224), options) for form, file in (("f32", path), ("int8", small))}
+    fixed = os.path.join(folder, name + "-static.onnx")
+    op_types = onnxruntime_static.CONVOLUTIONS if name == "resnet-50" else onnxruntime_static.PRODUCTS
+    onnxruntime_static.quantise_static(path, fixed, (1, 3, 224, 224), options, folder, op_types)
+    return {form: onnxruntime_sessions.Session(file, (1, 3, 224, 224), options)
+            for form, file in (("f32", path), ("int8 dynamic", small), ("int8 static", fixed))}
 
 
 def cpu(options):
@@ -136,15 +140,22 @@ def cpu(options):
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models:
             sessions = onnx_sessions(name, options, folder)
-            mine, theirs = {form: [] for form in options.forms}, {form: [] for form in options.forms}
+            beside = {form: [peer for peer in sessions if peer.startswith("int8" if form == "int8" else "f32")]
+                      for form in options.forms}
+            mine = {form: [] for form in options.forms}
+            theirs = {(form, peer): [] for form in options.forms for peer in beside[form]}
             for _ in range(options.rounds):
                 for form in options.forms:
                     mine[form] += ours(options.program, "--model", name, "--device", "cpu", "--dtype", "f32", "--weights", form,
                                        "--threads", str(options.threads), "--reps", str(options.reps))
-                    theirs[form] += sessions["int8" if form == "int8" else "f32"].milliseconds(options.reps)
+                    for peer in beside[form]:
+                        theirs[form, peer] += sessions[peer].milliseconds(options.reps)
             for form in options.forms:
-                a, b = statistics.median(mine[form]), statistics.median(theirs[form])
-                print(f"{name + ' batch 1, ' + form:34}{a:10.2f}{b:10.2f}{b / a:8.2f}", flush=True)
+                a = statistics.median(mine[form])
+                peers = {peer: statistics.median(theirs[form, peer]) for peer in beside[form]}
+                b = min(peers.values())
+                each = ", ".join(f"{peer} {ms:.2f}" for peer, ms in peers.items()) if len(peers) > 1 else ""
+                print(f"{name + ' batch 1, ' + form:34}{a:10.2f}{b:10.2f}{b / a:8.2f}   {each}", flush=True)
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

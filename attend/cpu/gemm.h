@@ -94,11 +94,14 @@ class PackedWeights {
   std::int64_t k() const { return k_; }
   DType dtype() const { return dtype_; }
   bool empty() const { return !data_; }
-  bool in_f32() const;  // multiplied as f32, and not in pieces
+  // Whether convolutions may be computed from these as f32 and not in pieces, and the multiply-adds in a cycle
+  // otherwise.
+  bool may_filter() const;
+  double speed() const;
   std::size_t bytes() const { return bytes_; }
   const std::byte* data() const { return data_.get(); }
-  // The same weights as convolutions of such windows read them fastest: these, or ones with room behind each line of
-  // the window, for images with few channels.
+  // The same weights as convolutions of such windows read them fastest: these, or for images with few channels ones
+  // with room behind each line of the window, as f32 where the kernel has no dot products of bytes.
   PackedWeights for_windows(const Windows& windows, ThreadPool& pool) const;
   // The k numbers of output row n: a row of a table that is both looked up and multiplied by.
   void read_row(std::int64_t row, float* to) const;

@@ -55,7 +55,7 @@ const PackedWeights& CpuPackedWeight::weights(const Windows& windows, ThreadPool
 
 const WinogradWeights* CpuPackedWeight::winograd(const Windows& windows, ThreadPool& pool) const {
   const std::optional<WinogradTile> tile =
-      weights_.in_f32() ? winograd_tile(windows, weights_.n()) : std::optional<WinogradTile>();
+      weights_.may_filter() ? winograd_tile(windows, weights_.n(), weights_.speed()) : std::optional<WinogradTile>();
   if (!tile) return nullptr;
   Transformed& found = transformed_[*tile == WinogradTile::two ? 0 : 1];
   std::call_once(found.once, [&] { found.weights = std::make_unique<const WinogradWeights>(weights_, *tile, pool); });

@@ -22,8 +22,8 @@ constexpr std::int64_t places_of(WinogradTile tile) {
 }
 
 // The tile that computes this convolution fastest, or none: it is not one of 3 x 3 with stride 1, or faster as a
-// product. Depends on the sizes of an image and not on their number.
-std::optional<WinogradTile> winograd_tile(const Windows& windows, std::int64_t outputs);
+// product. Depends on the sizes of an image and not on their number. speed: multiply-adds of that product in a cycle.
+std::optional<WinogradTile> winograd_tile(const Windows& windows, std::int64_t outputs, double speed);
 
 // Transformed weights [O, 3, 3, C] as the kernel's panels of `nr` outputs: [panel][place][C][nr].
 class WinogradWeights {

@@ -60,6 +60,41 @@ TEST(PackedGemm, AgainstLoops) {
       }
 }
 
+// Kernels may multiply numbers without a sign, as a ReLU leaves them, in another way: with the same bits as beside rows
+// that have signs, and right.
+TEST(PackedGemm, Int8RowsWithoutSigns) {
+  ThreadPool pool(2);
+  const std::int64_t m = 29, n = 70;
+  for (const std::int64_t k : {1, 63, 64, 300, 2100}) {
+    SCOPED_TRACE(fmt::format("k {}", k));
+    Buffer a(m, k, DType::f32, 1), w(n, k, DType::f32, 2), alone(m, n, DType::f32, 3), beside(m, n, DType::f32, 3);
+    float* numbers = reinterpret_cast<float*>(a.data());
+    for (std::int64_t i = 0; i < m * a.stride; ++i) numbers[i] = std::abs(numbers[i]);
+    const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, DType::i8);
+    PackedGemm g{.m = m, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
+    g.out.c_stride = alone.stride, g.out.c = alone.data();
+    gemm_packed(g, pool);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0, square_a = 0, square_w = 0, most_a = 0, most_w = 0;
+        for (std::int64_t x = 0; x < k; ++x) {
+          const double u = numbers[i * a.stride + x], v = w.at(j, x);
+          sum += u * v, square_a += u * u, square_w += v * v;
+          most_a = std::max(most_a, u), most_w = std::max(most_w, std::abs(v));
+        }
+        const double step_a = most_a / 127, step_w = most_w / 127;
+        const double bound = 6 / std::sqrt(12.0) * std::sqrt(step_a * step_a * square_w + step_w * step_w * square_a);
+        ASSERT_NEAR(alone.now(i, j), sum, bound + 1e-5) << i << ", " << j;
+      }
+    for (const std::int64_t i : {0, 9, 20}) numbers[i * a.stride] = -numbers[i * a.stride];
+    g.out.c = beside.data();
+    gemm_packed(g, pool);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n && i != 0 && i != 9 && i != 20; ++j)
+        ASSERT_EQ(alone.now(i, j), beside.now(i, j)) << i << ", " << j;
+  }
+}
+
 // A row's result does not depend on the rows beside it: bit by bit, for every kernel of this machine, few rows (panels
 // in streams), several tiles of rows, K in slices, edges on all sides.
 TEST(PackedGemm, RowsDoNotDependOnEachOther) {

@@ -113,22 +113,24 @@ TEST(Winograd, IsForWindowsOfThreeAndStrideOne) {
   const auto windows = [](std::int64_t size, std::int64_t channels) {
     return WinogradCase{1, size, size, channels, channels}.windows(nullptr);
   };
-  EXPECT_TRUE(winograd_tile(windows(56, 64), 64) == WinogradTile::four);
-  EXPECT_TRUE(winograd_tile(windows(28, 128), 128) == WinogradTile::four);
-  EXPECT_FALSE(winograd_tile(windows(56, 3), 64));
-  EXPECT_FALSE(winograd_tile(windows(1, 512), 512));
+  constexpr double kSpeed = 30;
+  EXPECT_TRUE(winograd_tile(windows(56, 64), 64, kSpeed) == WinogradTile::four);
+  EXPECT_TRUE(winograd_tile(windows(28, 128), 128, kSpeed) == WinogradTile::four);
+  EXPECT_FALSE(winograd_tile(windows(56, 64), 64, 1000));  // a faster product
+  EXPECT_FALSE(winograd_tile(windows(56, 3), 64, kSpeed));
+  EXPECT_FALSE(winograd_tile(windows(1, 512), 512, kSpeed));
   Windows other = windows(56, 64);
   other.window.stride = {2, 2};
-  EXPECT_FALSE(winograd_tile(other, 64));
+  EXPECT_FALSE(winograd_tile(other, 64, kSpeed));
   other = windows(56, 64);
   other.window.dilation = {1, 2};
-  EXPECT_FALSE(winograd_tile(other, 64));
+  EXPECT_FALSE(winograd_tile(other, 64, kSpeed));
   other = windows(56, 64);
   other.dtype = DType::bf16;
-  EXPECT_FALSE(winograd_tile(other, 64));
+  EXPECT_FALSE(winograd_tile(other, 64, kSpeed));
   other = windows(56, 64);
   other.kernel_h = 5;
-  EXPECT_FALSE(winograd_tile(other, 64));
+  EXPECT_FALSE(winograd_tile(other, 64, kSpeed));
 }
 
 }  // namespace

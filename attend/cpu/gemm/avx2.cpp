@@ -133,7 +133,8 @@ constexpr Kernel kInt8{.name = "avx2 int8",
                        .multiply = multiply<Int8Step>,
                        .write = write_avx2,
                        .largest = largest_avx2,
-                       .round = round_avx2};
+                       .round = round_avx2,
+                       .no_dots = true};
 
 }  // namespace
 

@@ -77,6 +77,9 @@ void dot_bf16_avx512(const DotProduct& product);
 
 void write_avx512(const TileOutput& out);
 
+// int8 without VNNI.
+const Kernel& int8_kernel_avx512();
+
 }  // namespace attend::cpu::detail
 
 #endif

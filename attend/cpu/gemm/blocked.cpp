@@ -43,6 +43,7 @@ struct Panel {
 struct Fetch {
   const std::byte* data = nullptr;
   std::int64_t step = 0, also = 0, part = 0, tiles = 0;
+  bool twice = false;  // TileProduct::fetch_twice
 };
 
 // Several of A, `step` bytes apart.
@@ -291,13 +292,14 @@ class Blocked {
           multiply(i, j, depth, row, b, fetch, c, job_.out.c_stride, job_.out.accumulate || !first);
           return;
         }
+        if (last && kernel_.fetch_output) fetch_output(i, j);
         multiply(i, j, depth, row, b, fetch, tile, kernel_.nr, !first);
         if (last) write(i, j, tile);
       };
       const bool ahead = kernel_.fetch_lines > 0 && high > 3;
       for (std::int64_t j = n_begin; j < n_end; ++j) {
         const Panel b = b_panel(j, from, depth);
-        const Fetch fetch = ahead && j + 1 < n_end ? b_fetch(j + 1, from, depth) : Fetch{};
+        const Fetch fetch = ahead && j + 1 < n_end ? b_fetch(j + 1, from, depth, high) : Fetch{};
         for (std::int64_t i = m_begin; i < m_end; ++i) one(i, j, b, fetch);
       }
     }
@@ -353,8 +355,8 @@ class Blocked {
     return {to, 0, unit, 0};
   }
 
-  // Where panel j of B lies before it is read or packed.
-  Fetch b_fetch(std::int64_t j, std::int64_t from, std::int64_t depth) const {
+  // Where panel j of B lies before it is read or packed, while `tiles` tiles are multiplied.
+  Fetch b_fetch(std::int64_t j, std::int64_t from, std::int64_t depth, std::int64_t tiles) const {
     const std::int64_t nr = kernel_.nr, lines = kernel_.fetch_lines;
     const std::int64_t steps = std::max<std::int64_t>(1, depth / kernel_.b_unit / kernel_.fetch_units);
     const std::int64_t unit = nr * kernel_.element_bytes();
@@ -362,7 +364,10 @@ class Blocked {
       const std::byte* data = job_.b_panels != nullptr
                                   ? job_.b_panels + ((n0_ / nr + j) * kernel_.padded(job_.k) + k0_ + from) * unit
                                   : b_panels_ + (j * kernel_.padded(k_) + from) * unit;
-      return {data, 64 * lines, 64, 64 * lines * steps, ceil_div(unit * depth, 64 * lines * steps)};
+      const std::int64_t part = 64 * lines * steps, needed = ceil_div(unit * depth, part);
+      if (kernel_.fetch_twice && needed >= 2 * tiles)
+        return {data, 128 * lines, 64, 2 * part, ceil_div(needed, 2), true};
+      return {data, 64 * lines, 64, part, needed};
     }
     const Operand source = job_.b.at(n0_ + j * nr, k0_ + from);
     const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(source.dtype));
@@ -386,6 +391,7 @@ class Blocked {
     product.b = b.data, product.b_k = b.unit, product.b_ahead = b.ahead;
     product.b_streams = b.ahead == kernel_.ahead && job_.b_panels == nullptr && !job_.rows_alike;
     product.fetch = fetch.data, product.fetch_step = fetch.step, product.fetch_also = fetch.also;
+    product.fetch_twice = fetch.twice;
     product.rows = static_cast<int>(std::min(width_, job_.m - i * width_));
     product.cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr));
     return product;
@@ -396,6 +402,23 @@ class Blocked {
     TileProduct product = tile_product(i, j, depth, a, b, fetch);
     product.tile = tile, product.tile_stride = tile_stride, product.add = add;
     kernel_.multiply(product);
+  }
+
+  // What write() is going to read and to fill: a tile of a wide C lies in as many pages as it has rows.
+  void fetch_output(std::int64_t i, std::int64_t j) const {
+    const std::int64_t row = i * width_, col = n0_ + j * kernel_.nr;
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(job_.out.c_dtype));
+    const std::int64_t step = job_.out.c_stride * bytes,
+                       wide = std::min<std::int64_t>(kernel_.nr, job_.n - col) * bytes;
+    const std::int64_t rows = std::min(width_, job_.m - row), at = row * step + col * bytes;
+    const auto* c = static_cast<const std::byte*>(job_.out.c) + at;
+    const auto* residual =
+        job_.out.residual != nullptr ? static_cast<const std::byte*>(job_.out.residual) + at : nullptr;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t line = 0; line < wide; line += 64) {
+        __builtin_prefetch(c + r * step + line, 1);
+        if (residual != nullptr) __builtin_prefetch(residual + r * step + line);
+      }
   }
 
   void write(std::int64_t i, std::int64_t j, float* tile) {

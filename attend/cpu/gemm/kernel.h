@@ -39,9 +39,10 @@ struct TileProduct {
   std::int64_t b_ahead = 0;  // to what should be fetched meanwhile
   bool b_streams = false;    // b comes from memory in one run: better read in several
   // A part of the next panel of B on its way to L2: fetch_lines of the kernel, `fetch_also` bytes apart, for every
-  // fetch_units units of k.
+  // fetch_units units of k; and as many again behind them where few tiles fetch it all.
   const std::byte* fetch = nullptr;
   std::int64_t fetch_step = 0, fetch_also = 0;
+  bool fetch_twice = false;
   // More than one (two, or what kernel.streams says): so many panels of B at once, b_panel bytes apart, each into a
   // tile of whole columns; the tiles lie tile_panel numbers apart.
   int panels = 1;
@@ -112,6 +113,8 @@ struct Kernel {
   std::int64_t kc = 384, mc = 240, nc = 512;
   std::int64_t ahead = 4096;             // bytes: where a stream of packed panels is fetched to
   int fetch_lines = 0, fetch_units = 0;  // what the micro-kernel fetches of the next panel; 0: nothing
+  bool fetch_output = false;             // lines of C and of the residual are fetched while the last sums are taken
+  bool fetch_twice = false;              // the micro-kernel knows TileProduct::fetch_twice
   bool add_in_c = false;                 // tiles wait for the next kc in C itself
   bool exact_rows = false;               // a tile of fewer than mr rows writes no others
   bool direct = false;                   // the micro-kernel can write a tile of whole columns straight to C
@@ -122,6 +125,9 @@ struct Kernel {
   void (*write)(const TileOutput&) = nullptr;
   Largest largest = nullptr;  // int8 kernels
   Round round = nullptr;
+  // No instruction multiplies bytes and adds them to a sum, so f32 is nearly as fast: convolutions that f32 has a
+  // better way for take that.
+  bool no_dots = false;
   int a_offset = 0;  // added to quantised values of A: 128 where the instruction takes them unsigned
   // Around the multiplies of a task, whose panels of A have so many rows: tile registers are set up and given back.
   void (*begin)(std::int64_t rows) = nullptr;

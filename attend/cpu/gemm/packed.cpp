@@ -156,14 +156,18 @@ void PackedWeights::read_row(std::int64_t row, float* to) const {
   for (std::int64_t i = 0; i < k_; ++i) to[i] *= scale;
 }
 
-bool PackedWeights::in_f32() const {
-  return Access::kernel(*this).element == DType::f32 && Access::kernel(*this).planes == 1;
+bool PackedWeights::may_filter() const {
+  const Kernel& kernel = Access::kernel(*this);
+  return kernel.no_dots || (kernel.element == DType::f32 && kernel.planes == 1);
 }
+
+double PackedWeights::speed() const { return Access::kernel(*this).speed; }
 
 PackedWeights PackedWeights::for_windows(const Windows& windows, ThreadPool& pool) const {
   const std::int64_t line = windows.kernel_w * windows.inputs;
-  const std::int64_t padded = detail::line_of(Access::kernel(*this), windows);
-  if (padded <= line || windows.row() != k_) return *this;
+  const DType as = Access::kernel(*this).no_dots ? DType::f32 : dtype_;
+  const std::int64_t padded = detail::line_of(choose(as, Precision::exact), windows);
+  if (padded < line || (padded == line && as == dtype_) || windows.row() != k_) return *this;
   const std::int64_t wider = windows.kernel_h * padded;
   std::vector<float> row(static_cast<std::size_t>(k_)), rows(static_cast<std::size_t>(n_ * wider));
   for (std::int64_t i = 0; i < n_; ++i) {
@@ -171,7 +175,7 @@ PackedWeights PackedWeights::for_windows(const Windows& windows, ThreadPool& poo
     for (std::int64_t h = 0; h < windows.kernel_h; ++h)
       std::copy_n(row.data() + h * line, line, rows.data() + i * wider + h * padded);
   }
-  return pack({rows.data(), DType::f32, wider, false}, n_, wider, dtype_, Precision::exact, pool);
+  return pack({rows.data(), DType::f32, wider, false}, n_, wider, as, Precision::exact, pool);
 }
 
 void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {

@@ -5,6 +5,7 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/amx.cpp
     attend/cpu/gemm/avx2.cpp
     attend/cpu/gemm/avx512.cpp
+    attend/cpu/gemm/avx512_int8.cpp
     attend/cpu/gemm/bias.cpp
     attend/cpu/gemm/blocked.cpp
     attend/cpu/gemm/few_rows.cpp
