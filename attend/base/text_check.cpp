@@ -20,7 +20,7 @@ struct Signature {
   const char* advice;
 };
 
-using std::string_view_literals::operator""sv;
+using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls): the literals below
 
 // No text in any encoding begins with these.
 constexpr Signature kSignatures[] = {
