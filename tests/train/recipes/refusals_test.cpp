@@ -30,7 +30,7 @@ class Refusals : public testing::Test {
     write("one.txt", "one two three\n");
     std::string line;
     for (int i = 0; i < 200; ++i) line += std::to_string(i * i) + " ";
-    write("long.txt", line + "\n");
+    for (const char* name : {"long.txt", "long_too.txt"}) write(name, line + "\n");
     write("broken.json", "{");
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -68,8 +68,9 @@ TEST_F(Refusals, OfATranslation) {
       base, kTransformer,
       {{{"--source", path("one.txt")}, "lines"},
        {{"--source", path("nowhere")}, "cannot open"},
-       {{"--valid-source", path("long.txt"), "--valid-target", path("long.txt")}, "to validate on"},
-       {{"--source", path("long.txt"), "--target", path("long.txt")}, "to train on"},
+       {{"--valid-source", path("long.txt"), "--valid-target", path("long_too.txt")}, "to validate on"},
+       {{"--source", path("long.txt"), "--target", path("long_too.txt")}, "to train on"},
+       {{"--source", path("long.txt"), "--target", path("long.txt")}, "given as source and as target"},
        {{"--test-source", path("valid.en"), "--test-target", path("one.txt")}, "the test has 20 lines and 1"},
        {{"--tokenizer", path("broken.json")}, "broken.json"},
        {{"--freeze", "nothing"}, "fits no parameter"},
