@@ -28,6 +28,12 @@ void check_encoding(const InvalidLines& invalid, const std::filesystem::path& fi
         file.string(), with_commas(invalid.count), with_commas(lines), with_commas(invalid.first));
 }
 
+void check_two_files(const PairFiles& files) {
+  std::error_code ignored;  // both have been opened
+  check(!std::filesystem::equivalent(files.source, files.target, ignored),
+        "'{}' is given as source and as target; the target is the file of its translations", files.source.string());
+}
+
 }  // namespace
 
 CorpusLines::CorpusLines(const std::filesystem::path& path) : reader_(path, kBlockBytes), name_(path.string()) {}
@@ -46,16 +52,13 @@ bool CorpusLines::next(std::string_view& line) {
   return true;
 }
 
-PairReader::PairReader(PairFiles files) : files_(std::move(files)), source_(files_.source), target_(files_.target) {
-  std::error_code ignored;  // both have been opened
-  check(!std::filesystem::equivalent(files_.source, files_.target, ignored),
-        "'{}' is given as source and as target; the target is the file of its translations", files_.source.string());
-}
+PairReader::PairReader(PairFiles files) : files_(std::move(files)), source_(files_.source), target_(files_.target) {}
 
 bool PairReader::next(PairView& pair) {
   const bool source = source_.next(pair.source), target = target_.next(pair.target);
   const auto& shorter = source ? files_.target : files_.source;
   check((source && target) || count_ > 0, "'{}' is empty; it needs one sentence per line", shorter.string());
+  if (count_ == 0) check_two_files(files_);  // after the first lines: what is no text has an error of its own
   check(source == target,
         "'{}' ends after {} lines, but '{}' has more; line n of one must be the translation of line n of the other",
         shorter.string(), count_, (source ? files_.source : files_.target).string());
