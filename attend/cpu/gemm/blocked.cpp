@@ -257,7 +257,7 @@ class Blocked {
         product.tile = tiles, product.tile_stride = kernel_.nr, product.add = s > 0;
         kernel_.multiply(product);
       }
-      for (int i = 0; i < count; ++i) write(0, first + i * apart, tiles + i * slot);
+      for (int i = 0; i < count; ++i) kernel_.write(output(0, first + i * apart, tiles + i * slot));
     };
     const std::int64_t each = (n_end - n_begin) / streams_;
     for (std::int64_t j = 0; j < each; ++j) some(n_begin + j, streams_, each);
@@ -292,9 +292,9 @@ class Blocked {
           multiply(i, j, depth, row, b, fetch, c, job_.out.c_stride, job_.out.accumulate || !first);
           return;
         }
-        if (last && kernel_.fetch_output) fetch_output(i, j);
+        if (last && kernel_.fetch_output) fetch_output(output(i, j, tile));
         multiply(i, j, depth, row, b, fetch, tile, kernel_.nr, !first);
-        if (last) write(i, j, tile);
+        if (last) kernel_.write(output(i, j, tile));
       };
       const bool ahead = kernel_.fetch_lines > 0 && high > 3;
       for (std::int64_t j = n_begin; j < n_end; ++j) {
@@ -404,28 +404,11 @@ class Blocked {
     kernel_.multiply(product);
   }
 
-  // What write() is going to read and to fill: a tile of a wide C lies in as many pages as it has rows.
-  void fetch_output(std::int64_t i, std::int64_t j) const {
-    const std::int64_t row = i * width_, col = n0_ + j * kernel_.nr;
-    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(job_.out.c_dtype));
-    const std::int64_t step = job_.out.c_stride * bytes,
-                       wide = std::min<std::int64_t>(kernel_.nr, job_.n - col) * bytes;
-    const std::int64_t rows = std::min(width_, job_.m - row), at = row * step + col * bytes;
-    const auto* c = static_cast<const std::byte*>(job_.out.c) + at;
-    const auto* residual =
-        job_.out.residual != nullptr ? static_cast<const std::byte*>(job_.out.residual) + at : nullptr;
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t line = 0; line < wide; line += 64) {
-        __builtin_prefetch(c + r * step + line, 1);
-        if (residual != nullptr) __builtin_prefetch(residual + r * step + line);
-      }
-  }
-
-  void write(std::int64_t i, std::int64_t j, float* tile) {
+  TileOutput output(std::int64_t i, std::int64_t j, const float* tile) const {
     const std::int64_t row = i * width_, col = n0_ + j * kernel_.nr;
     const int rows = static_cast<int>(std::min(width_, job_.m - row));
     const int cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, job_.n - col));
-    kernel_.write(tile_output(kernel_, job_.out, job_.dequantise, row, rows, col, cols, tile));
+    return tile_output(kernel_, job_.out, job_.dequantise, row, rows, col, cols, tile);
   }
 
   const Kernel& kernel_;

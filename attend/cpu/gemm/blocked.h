@@ -34,6 +34,17 @@ inline TileOutput tile_output(const Kernel& kernel, const GemmOutput& out, const
           .offsets = scales.offsets != nullptr ? scales.offsets + col : nullptr};
 }
 
+// Brings what a tile is going to read and to fill: a tile of a wide C lies in as many pages as it has rows.
+inline void fetch_output(const TileOutput& out) {
+  const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(out.c_dtype));
+  const std::int64_t step = out.c_stride * bytes, wide = out.cols * bytes;
+  for (std::int64_t r = 0; r < out.rows; ++r)
+    for (std::int64_t line = 0; line < wide; line += 64) {
+      __builtin_prefetch(out.c + r * step + line, 1);
+      if (out.residual != nullptr) __builtin_prefetch(out.residual + r * step + line);
+    }
+}
+
 // The rows of an int8 product before they are: k floats each, quantised into a (padded, one after another) as the first
 // thing a product does.
 struct Quantised {
