@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "attend/tensor/window_walk.h"
+
 namespace attend::cuda {
 
 // A barrier counts arrivals, and bytes if it was told to expect some; its phase, and with it the parity to wait for,
@@ -77,6 +79,19 @@ __device__ __forceinline__ void copy_head_tile(std::uint32_t to, const CUtensorM
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
           "r"(to),
       "l"(&from), "r"(barrier), "r"(column), "r"(head), "r"(row)
+      : "memory");
+}
+
+// A tile of windows (WindowedImage): channels from `channel` on of the pixels that the walk visits from place (h, w) of
+// the image on, each read at an offset.
+__device__ __forceinline__ void copy_windows(std::uint32_t to, const CUtensorMap& from, int channel,
+                                             const images::WalkBase& base, int offset_h, int offset_w,
+                                             std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to),
+      "l"(&from), "r"(barrier), "r"(channel), "r"(base.w), "r"(base.h), "r"(base.image),
+      "h"(static_cast<std::uint16_t>(offset_w)), "h"(static_cast<std::uint16_t>(offset_h))
       : "memory");
 }
 

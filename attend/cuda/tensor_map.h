@@ -4,6 +4,9 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <optional>
+
+#include "attend/tensor/window_walk.h"
 
 namespace attend::cuda {
 
@@ -23,5 +26,18 @@ struct TiledHeads {
 };
 
 CUtensorMap tensor_map_of_heads(const TiledHeads& matrix);
+
+// An image [B, H, W, C] whose pixels are copied window by window, `tile_rows` pixels of 64 channels at a time: a tile
+// like that of a matrix whose rows are the results of the walk. Channels beyond the last come as zeros.
+struct WindowedImage {
+  const void* data = nullptr;                   // aligned to 16 bytes, and so is each pixel
+  std::int64_t channels = 0;                    // that a copy may read
+  std::int64_t pixel = 0, line = 0, image = 0;  // elements from one to the next; pixels may overlap
+  images::WindowWalk walk;
+  int tile_rows = 64;  // up to 1024
+};
+
+// Nothing where the engine cannot walk like that.
+std::optional<CUtensorMap> tensor_map_of_windows(const WindowedImage& image);
 
 }  // namespace attend::cuda

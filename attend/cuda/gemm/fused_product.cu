@@ -8,7 +8,7 @@
 
 #include "attend/cuda/bulk_copy.cuh"
 #include "attend/cuda/capability.h"
-#include "attend/cuda/group_products.cuh"
+#include "attend/cuda/group_multiply.cuh"
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/block.cuh"
@@ -55,35 +55,6 @@ struct Problem {
 constexpr int kPanels = kColumns / 64 * 2;
 // Of the 65,536 registers: the accumulators alone are 192 per thread.
 constexpr int kCopierRegisters = 40, kProductRegisters = 232;
-
-// c [64, 192] (+)= A B, both in shared memory.
-template <bool kByColumns>
-__device__ __forceinline__ void multiply(float (&c)[24][4], std::uint64_t a, std::uint64_t b, int add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\nwgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-      "}, %96, %97, p, 1, 1, 0, %99;\n}\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]),
-        "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]),
-        "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]),
-        "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
-        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]),
-        "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
-        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]),
-        "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]),
-        "+f"(c[15][3]), "+f"(c[16][0]), "+f"(c[16][1]), "+f"(c[16][2]), "+f"(c[16][3]), "+f"(c[17][0]), "+f"(c[17][1]),
-        "+f"(c[17][2]), "+f"(c[17][3]), "+f"(c[18][0]), "+f"(c[18][1]), "+f"(c[18][2]), "+f"(c[18][3]), "+f"(c[19][0]),
-        "+f"(c[19][1]), "+f"(c[19][2]), "+f"(c[19][3]), "+f"(c[20][0]), "+f"(c[20][1]), "+f"(c[20][2]), "+f"(c[20][3]),
-        "+f"(c[21][0]), "+f"(c[21][1]), "+f"(c[21][2]), "+f"(c[21][3]), "+f"(c[22][0]), "+f"(c[22][1]), "+f"(c[22][2]),
-        "+f"(c[22][3]), "+f"(c[23][0]), "+f"(c[23][1]), "+f"(c[23][2]), "+f"(c[23][3])
-      : "l"(a), "l"(b), "r"(add), "n"(kByColumns ? 1 : 0));
-}
 
 // The place of a tile: those of one row of tiles follow each other, so that they share a in the cache.
 struct Place {
@@ -148,7 +119,7 @@ __device__ __forceinline__ void multiply_tile(Shared& shared, float (&c)[2][24][
       const std::uint64_t from_b = b.at(kByColumns ? Products::along_rows(part) : part * 32);
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        multiply<kByColumns>(c[half], a.at(half * 64 * 128 + part * 32), from_b, k + part > 0);
+        multiply<false, kByColumns>(c[half], a.at(half * 64 * 128 + part * 32), from_b, k + part > 0);
     }
     Products::commit();
     if (k + 1 == steps && threadIdx.x % kWarp == 0) barrier_arrive(shared_address(&shared.turn[1 - group]));
