@@ -6,6 +6,7 @@
 #include "attend/cuda/cuda_check.h"
 #include "attend/cuda/gemm/gemm_planner.h"
 #include "attend/cuda/staged_upload.h"
+#include "attend/cuda/way_planner.h"
 
 namespace attend {
 namespace {
@@ -40,12 +41,13 @@ CudaBackend::CudaBackend(int device) : device_(device) {
              "cudaDeviceGetAttribute");
   cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   gemm_ = std::make_unique<GemmPlanner>(*this);
+  convolutions_ = std::make_unique<WayPlanner>(*this, "convolution");
 }
 
 CudaBackend::~CudaBackend() {
   cudaSetDevice(device_);
   cudaStreamSynchronize(stream_);
-  gemm_.reset(), staged_.reset();
+  gemm_.reset(), convolutions_.reset(), staged_.reset();
   if (scratch_) cudaFree(scratch_);
   for (void* area : outgrown_) cudaFree(area);
   cudaStreamDestroy(stream_);

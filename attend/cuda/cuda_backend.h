@@ -20,6 +20,7 @@ namespace attend {
 
 class GemmPlanner;
 class StagedUpload;
+class WayPlanner;
 
 // What `attend devices` shows of a GPU.
 struct CudaDevice {
@@ -86,6 +87,7 @@ class CudaBackend final : public Backend {
   std::size_t scratch_bytes_ = 0;
   std::vector<void*> outgrown_;  // smaller scratch areas and memory freed in a capture: graphs may still use them
   std::unique_ptr<GemmPlanner> gemm_;
+  std::unique_ptr<WayPlanner> convolutions_;
   std::unique_ptr<StagedUpload> staged_;  // once it is needed
 };
 

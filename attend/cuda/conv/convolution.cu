@@ -8,8 +8,10 @@
 #include <algorithm>
 
 #include "attend/cuda/conv/convolution.cuh"
+#include "attend/cuda/conv/window_convolution.cuh"
 #include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
+#include "attend/cuda/way_planner.h"
 
 namespace attend {
 namespace cuda {
@@ -212,6 +214,26 @@ void launch(const CudaBackend& backend, const Product& product, std::int64_t row
   launch_check("convolution");
 }
 
+// What the choice of a way depends on.
+std::string key_of(const char* product, const Conv& c, const Grad& into) {
+  return fmt::format("{}:{}x{}>{}:{}x{}/{}x{}*{}x{}+{}x{}:{}{}", product, size_bucket(c.pixels()), c.channels,
+                     c.results, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.padding_h,
+                     c.padding_w, name_of(into.into.dtype()), into.accumulate ? "+" : "");
+}
+
+// Hopper's ways come first: while there is no time for a race, one of them is taken unless the problem is small.
+void add_ways(std::vector<Way>& ways, const std::vector<WindowWay>& windows, const std::string& prefix,
+              const std::function<bool(const WindowWay&, const Grad&)>& run) {
+  for (const WindowWay& way : windows)
+    ways.push_back({way.parts > 1 ? fmt::format("{}{}/{}", prefix, way.name, way.parts) : prefix + way.name,
+                    [way, run](const Grad& into) { return run(way, into); }});
+}
+
+// Below as many multiply-adds the launch is most of the time.
+bool is_small(const Conv& c) {
+  return static_cast<double>(c.pixels()) * c.results * c.row() < static_cast<double>(std::int64_t{1} << 26);
+}
+
 }  // namespace
 
 Conv::Conv(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y) {
@@ -241,8 +263,31 @@ void CudaBackend::convolution(const Convolution& args, const Tensor& x, const Te
     if (activation != Activation::none) this->activation(y.into, activation, y.into);
     return;
   }
-  if (tiles_fit(c, x, weight, y.into)) return convolution_tiles(*this, c, x, weight, bias, activation, y);
-  if (filled_tiles_fit(c, x)) return convolution_filled_tiles(*this, c, x, weight, bias, activation, y);
+  const bool eights = tiles_fit(c, x, weight, y.into);
+  if (eights || filled_tiles_fit(c, x)) {
+    const Activation fused = fuses_in_windows(activation) ? activation : Activation::none;
+    std::vector<Way> ways;
+    const std::vector<WindowWay> windows = window_row_ways(c.pixels(), c.outputs, multiprocessors());
+    const auto ended = [&](bool ran, const Grad& into) {
+      if (ran && fused != activation) this->activation(into.into, activation, into.into);
+      return ran;
+    };
+    if (windows_fit(*this, c, x, weight, y.into))
+      add_ways(ways, windows, "", [&](const WindowWay& way, const Grad& into) {
+        return ended(convolution_windows(*this, c, x, weight, bias, fused, into, way), into);
+      });
+    if (folded_windows_fit(*this, c, x, weight, y.into))
+      add_ways(ways, windows, "folded-", [&](const WindowWay& way, const Grad& into) {
+        return ended(convolution_folded_windows(*this, c, x, weight, bias, fused, into, way), into);
+      });
+    const Way tiles{"tiles", [&](const Grad& into) {
+                      eights ? convolution_tiles(*this, c, x, weight, bias, activation, into)
+                             : convolution_filled_tiles(*this, c, x, weight, bias, activation, into);
+                      return true;
+                    }};
+    ways.insert(is_small(c) ? ways.begin() : ways.end(), tiles);
+    return convolutions_->run(key_of("forward", c, y), ways, y);
+  }
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
     const Forward<T> product{c,          pointer<T>(x),      pointer<T>(weight), pointer<T>(bias),
@@ -256,7 +301,20 @@ void CudaBackend::convolution_input(const Convolution& args, const Tensor& dy, c
   if (!dx || dx.into.size() == 0) return;
   const Conv c(args, dx.into, weight, dy);
   if (is_depthwise(args, weight)) return depthwise_input(*this, c, dy, weight, dx);
-  if (tiles_fit(c, dy, weight, dx.into)) return convolution_input_tiles(*this, c, dy, weight, dx);
+  if (tiles_fit(c, dy, weight, dx.into)) {
+    std::vector<Way> ways;
+    if (windows_fit(*this, c, dy, weight, dx.into))
+      add_ways(ways, window_row_ways(c.places(), c.inputs, multiprocessors()), "",
+               [&](const WindowWay& way, const Grad& into) {
+                 return convolution_input_windows(*this, c, dy, weight, into, way);
+               });
+    const Way tiles{"tiles", [&](const Grad& into) {
+                      convolution_input_tiles(*this, c, dy, weight, into);
+                      return true;
+                    }};
+    ways.insert(is_small(c) ? ways.begin() : ways.end(), tiles);
+    return convolutions_->run(key_of("input", c, dx), ways, dx);
+  }
   if (filled_tiles_fit(c, dy)) return convolution_input_filled_tiles(*this, c, dy, weight, dx);
   with_float(dy.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
@@ -274,8 +332,26 @@ void CudaBackend::convolution_weight(const Convolution& args, const Tensor& x, c
   }
   const Conv c(args, x, dweight.into, dy);
   if (is_depthwise(args, dweight.into)) return depthwise_weight(*this, c, x, dy, dweight);
-  if (tiles_fit(c, x, {}, dy)) return convolution_weight_tiles(*this, c, x, dy, dweight);
-  if (filled_tiles_fit(c, x)) return convolution_weight_filled_tiles(*this, c, x, dy, dweight);
+  const bool eights = tiles_fit(c, x, {}, dy);
+  if (eights || filled_tiles_fit(c, x)) {
+    std::vector<Way> ways;
+    if (windows_fit(*this, c, x, {}, dy))
+      add_ways(ways, window_weight_ways(c, false, multiprocessors()), "", [&](const WindowWay& way, const Grad& into) {
+        return convolution_weight_windows(*this, c, x, dy, into, way);
+      });
+    if (folded_windows_fit(*this, c, x, {}, dy))
+      add_ways(ways, window_weight_ways(c, true, multiprocessors()), "folded-",
+               [&](const WindowWay& way, const Grad& into) {
+                 return convolution_weight_folded_windows(*this, c, x, dy, into, way);
+               });
+    const Way tiles{"tiles", [&](const Grad& into) {
+                      eights ? convolution_weight_tiles(*this, c, x, dy, into)
+                             : convolution_weight_filled_tiles(*this, c, x, dy, into);
+                      return true;
+                    }};
+    ways.insert(is_small(c) ? ways.begin() : ways.end(), tiles);
+    return convolutions_->run(key_of("weight", c, dweight), ways, dweight);
+  }
   // As many chunks as fill the device once over, of at least some hundred pixels, within 256 MB of partial sums.
   const std::int64_t size = dweight.into.size(),
                      tiles = divide_up(c.outputs, kTile) * divide_up(c.row(), kTile) * c.groups;

@@ -15,6 +15,12 @@ struct WindowWay {
   int parts = 1;  // of the pixels: gradient of the weight
 };
 
+// What the forward kernels apply; other activations come behind them.
+inline bool fuses_in_windows(Activation kind) {
+  return kind == Activation::none || kind == Activation::relu || kind == Activation::silu ||
+         kind == Activation::leaky_relu;
+}
+
 // Channels in multiples of eight on both sides, one group, everything aligned.
 bool windows_fit(const CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& y);
 // Few channels of x, any number, which are folded first: forward and gradient of the weight.

@@ -121,11 +121,6 @@ struct WindowKernel {
   __device__ __forceinline__ void multiply_tile(Sums& c, int group, int turn, std::uint32_t step) const {
     using Products = GroupProducts;
     const int steps = problem.steps;
-    if (steps == 0) {  // places that no window reads
-#pragma unroll
-      for (int half = 0; half < kHalves; ++half) clear(c[half]);
-      return;
-    }
     if constexpr (Tile::kTurns) barrier_wait(shared_address(&shared.turn[group]), (turn + group + 1) & 1);
     const std::uint32_t first = Tile::kTurns ? 0 : group * Tile::kGroupRows * 128;
 #pragma unroll 1
@@ -165,27 +160,43 @@ struct WindowKernel {
     return Panel::offset(warp * 16 + lane % 16, part * 2 + lane / 16);
   }
 
+  // Calls body with the kind as a constant: those that fuses_in_windows() names.
+  template <class Body>
+  static __device__ __forceinline__ void with_kind(Activation kind, Body&& body) {
+    if (kind == Activation::none)
+      body.template operator()<Activation::none>();
+    else if (kind == Activation::relu)
+      body.template operator()<Activation::relu>();
+    else if (kind == Activation::silu)
+      body.template operator()<Activation::silu>();
+    else
+      body.template operator()<Activation::leaky_relu>();
+  }
+
   // 64 rows of a strip of 64 columns to shared memory, with bias and activation.
   __device__ __forceinline__ void pack_panel(float (&c)[Tile::kColumns / 8][4], int strip, int column,
                                              std::uint32_t panel) const {
     const WindowResult& result = problem.result;
+    with_kind(result.activation, [&]<Activation Kind>() {
 #pragma unroll
-    for (int part = 0; part < 4; ++part) {
-      std::uint32_t packed[4];
+      for (int part = 0; part < 4; ++part) {
+        std::uint32_t packed[4];
 #pragma unroll
-      for (int block = 0; block < 2; ++block) {
-        float(&x)[4] = c[strip * 8 + part * 2 + block];
-        if (result.bias) {
-          const int at = column + (part * 2 + block) * 8 + threadIdx.x % 4 * 2;
-          const float2 shift = __bfloat1622float2(
-              *reinterpret_cast<const __nv_bfloat162*>(result.bias + (at < result.columns ? at : 0)));
-          x[0] += shift.x, x[1] += shift.y, x[2] += shift.x, x[3] += shift.y;
+        for (int block = 0; block < 2; ++block) {
+          float(&x)[4] = c[strip * 8 + part * 2 + block];
+          if (result.bias) {
+            const int at = column + (part * 2 + block) * 8 + threadIdx.x % 4 * 2;
+            const float2 shift = __bfloat1622float2(
+                *reinterpret_cast<const __nv_bfloat162*>(result.bias + (at < result.columns ? at : 0)));
+            x[0] += shift.x, x[1] += shift.y, x[2] += shift.x, x[3] += shift.y;
+          }
+#pragma unroll
+          for (int e = 0; e < 4; ++e) x[e] = activate<Kind>(x[e]);
+          packed[block * 2] = pack_bf16(x[0], x[1]), packed[block * 2 + 1] = pack_bf16(x[2], x[3]);
         }
-        activate(result.activation, x);
-        packed[block * 2] = pack_bf16(x[0], x[1]), packed[block * 2 + 1] = pack_bf16(x[2], x[3]);
+        store_matrices(panel + place_in_panel(part), packed);
       }
-      store_matrices(panel + place_in_panel(part), packed);
-    }
+    });
   }
 
   // A panel from shared memory to the places of its rows.

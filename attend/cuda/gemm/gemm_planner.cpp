@@ -8,6 +8,7 @@
 
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
+#include "attend/cuda/way_planner.h"
 
 namespace attend {
 namespace {
@@ -41,15 +42,6 @@ std::uint32_t alignment_of(const void* data, std::int64_t stride, std::int64_t b
 std::uint32_t alignment_of_c(const Gemm& gemm) {
   const std::uint32_t c = alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out);
   return gemm.added ? std::min(c, alignment_of(gemm.added, gemm.ldc, gemm.batch_c, gemm.out)) : c;
-}
-
-// Problems of nearly the same size share one choice: packed batches have another number of rows every step. From 512 on
-// the sizes of a bucket differ by at most a quarter.
-std::int64_t bucket(std::int64_t size) {
-  if (size <= 8) return size <= 1 ? size : 8;
-  if (size <= 512) return (size + 15) / 16 * 16;
-  const std::int64_t step = std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(size - 1)) - 3);
-  return (size + step - 1) / step * step;
 }
 
 cublasLtEpilogue_t epilogue_of(const Gemm& gemm) {
@@ -198,7 +190,7 @@ bool GemmPlanner::run(const Gemm& gemm) {
 }
 
 GemmPlanner::Plan GemmPlanner::choose(const Gemm& gemm, const Description& description) {
-  const std::string key = key_of(gemm, {bucket(gemm.m), bucket(gemm.n), bucket(gemm.k)});
+  const std::string key = key_of(gemm, {size_bucket(gemm.m), size_bucket(gemm.n), size_bucket(gemm.k)});
   if (Algorithm cached = cache_.find(key)) {
     cublasLtMatmulHeuristicResult_t result = {};
     const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle_, description.operation, description.a, description.b,
