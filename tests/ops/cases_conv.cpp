@@ -145,6 +145,20 @@ static void add_conv_cases(std::vector<Case>& cases) {
   cases.push_back(conv_case({3, 8, 8, 8}, {72, 1, 1, 8}, {.stride = {2, 2}}, false));
   cases.push_back(conv_case({1, 7, 7, 8}, {8, 3, 3, 8}, {.padding = {2, 2}, .dilation = {2, 2}}, false));
   cases.push_back(conv_case({2, 9, 9, 3}, {16, 7, 7, 3}, {.stride = {2, 2}, .padding = {3, 3}}, true));
+  // Several tiles of rows and columns, with edges: channels in more than a block of 64, rows and images that begin
+  // inside of a tile, classes of places that no window reads, padding alone.
+  cases.push_back(conv_case({3, 9, 7, 72}, {136, 3, 3, 72}, {.padding = {1, 1}}, true));
+  cases.push_back(conv_case({2, 11, 10, 136}, {72, 3, 3, 136}, {.stride = {2, 2}, .padding = {1, 1}}, false));
+  cases.push_back(conv_case({2, 10, 13, 64}, {264, 1, 1, 64}, {.stride = {2, 2}}, false));
+  cases.push_back(conv_case({1, 5, 5, 16}, {16, 1, 1, 16}, {.padding = {1, 1}}, true));
+  cases.push_back(conv_case({2, 11, 13, 8}, {16, 5, 3, 8}, {.stride = {3, 2}, .padding = {2, 1}}, true));
+  cases.push_back(
+      conv_case({2, 12, 11, 24}, {8, 3, 3, 24}, {.stride = {2, 1}, .padding = {2, 2}, .dilation = {2, 2}}, false));
+  cases.push_back(conv_case({1, 9, 8, 3}, {72, 3, 3, 3}, {.padding = {1, 1}}, true));
+  cases.push_back(conv_case({1, 11, 13, 1}, {8, 5, 3, 1}, {.stride = {3, 2}, .padding = {2, 0}}, false));
+  for (const Activation kind : {Activation::relu, Activation::silu, Activation::gelu})
+    cases.push_back(conv_case({2, 6, 5, 16}, {24, 3, 3, 16}, {.stride = {1, 2}, .padding = {1, 1}}, true, kind));
+
   for (const Activation kind : {Activation::silu, Activation::leaky_relu}) {
     cases.push_back(conv_case({2, 6, 5, 3}, {4, 3, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, true, kind));
     cases.push_back(conv_case({2, 4, 5, 3}, {7, 1, 1, 3}, {}, false, kind));

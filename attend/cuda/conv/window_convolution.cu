@@ -223,12 +223,11 @@ std::vector<WindowWay> window_row_ways(std::int64_t rows, std::int64_t columns, 
   const WindowWay turns64{"turns-128x64", kTurns64}, turns128{"turns-128x128", kTurns128},
       share64{"share-256x64", kShare256x64}, share128{"share-256x128", kShare256x128},
       share256{"share-128x256", kShare128x256};
-  if (columns <= 64) return {turns64, share64};
+  if (columns <= 64) return {turns64, share64, turns128, share128, share256};
   // Few tiles: small ones leave fewer units idle.
   const bool few = divide_up(rows, 128) * divide_up(columns, 128) < units;
-  if (few) return {turns64, turns128};
-  if (columns <= 128) return {turns128, share128, turns64};
-  return {turns128, share128, share256};
+  if (few) return {turns64, turns128, share64, share128, share256};
+  return {turns128, share128, share256, turns64, share64};
 }
 
 std::vector<WindowWay> window_weight_ways(const Conv& c, bool folded, int units) {
@@ -238,15 +237,15 @@ std::vector<WindowWay> window_weight_ways(const Conv& c, bool folded, int units)
     WindowWay way;
     int rows, panels;
   };
-  std::vector<Kind> kinds;
-  if (c.outputs > 64)
-    kinds = {{{"share-128x128", kShare128}, 128, 2},
-             {{"share-128x192", kShare192}, 128, 3},
-             {{"share-128x256", kShare256}, 128, 4}};
-  else
-    kinds = {{{"apart-64x256", kApart128}, 64, 4}, {{"apart-64x384", kApart192}, 64, 6}};
+  std::vector<Kind> kinds = {{{"share-128x256", kShare256}, 128, 4},
+                             {{"share-128x192", kShare192}, 128, 3},
+                             {{"share-128x128", kShare128}, 128, 2},
+                             {{"apart-64x256", kApart128}, 64, 4},
+                             {{"apart-64x384", kApart192}, 64, 6}};
+  const bool narrow = c.outputs <= 64;  // half of a tile of 128 would be empty
+  if (narrow) std::rotate(kinds.begin(), kinds.begin() + 3, kinds.end());
   const std::int64_t stages = divide_up(c.pixels(), kWindowDepth), size = c.outputs * length * 64;
-  // As many parts as fill the device once or twice over; parts have at least four stages and 128 MB together.
+  // As many parts as fill the device once, twice or four times; each has at least four stages, and all 128 MB together.
   const std::int64_t most =
       std::max<std::int64_t>(1, std::min(stages / 4, (std::int64_t{1} << 25) / std::max<std::int64_t>(size, 1)));
   std::vector<WindowWay> ways;
@@ -255,7 +254,7 @@ std::vector<WindowWay> window_weight_ways(const Conv& c, bool folded, int units)
     std::int64_t before = 0;
     for (const int waves : {1, 2, 4}) {
       const std::int64_t parts = std::clamp<std::int64_t>(waves * units / tiles, 1, most);
-      if (parts == before) continue;
+      if (parts == before || (before > 0 && narrow != (kind.rows == 64))) continue;
       before = parts;
       WindowWay way = kind.way;
       way.parts = static_cast<int>(parts);
