@@ -4,6 +4,7 @@ on a CPU; random weights, interleaved, medians of one run.
 
     bench/vision.py build/bench/vision [--models vit-b16 swin-t resnet-50] [--rounds 3] [--reps 20]      # one GPU, bf16
     bench/vision.py build/bench/vision --cpu --threads 2 [--forms f32 bf16 int8]                         # batch 1
+    bench/vision.py build-gpu/bench/vision --all                                                         # both tables
 
 torch's forward is the faster one of bf16 weights and of autocast, its training step autocast with fused AdamW. ONNX Runtime
 gets the same model exported by torch, as f32, and as int8 by dynamic and by static quantisation, of which the faster counts; it
@@ -161,7 +162,8 @@ def cpu(options):
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("program")
 parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
-parser.add_argument("--cpu", action="store_true")
+parser.add_argument("--cpu", action="store_true", help="a CPU beside ONNX Runtime, not a GPU beside torch")
+parser.add_argument("--all", action="store_true", help="the GPU, then the CPU")
 parser.add_argument("--forms", nargs="+", default=["f32", "bf16", "int8"], choices=["f32", "bf16", "int8"])
 parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--rounds", type=int, default=3)
@@ -169,4 +171,5 @@ parser.add_argument("--reps", type=int, default=20)
 parser.add_argument("--no-torch", action="store_true", help="ours alone")
 onnxruntime_sessions.add_option(parser)
 arguments = parser.parse_args()
-(cpu if arguments.cpu else gpu)(arguments)
+for table in (gpu, cpu) if arguments.all else (cpu,) if arguments.cpu else (gpu,):
+    table(arguments)

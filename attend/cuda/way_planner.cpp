@@ -83,7 +83,10 @@ void WayPlanner::run(const std::string& key, const std::vector<Way>& ways, const
   }
   if (!chosen.empty())
     for (const Way& way : ways)
-      if (way.name.starts_with(chosen) && way.run(into)) return;
+      if (way.name.starts_with(chosen)) {
+        if (way.run(into)) return;
+        check(forced_.empty(), "cuda: $ATTEND_CONVOLUTION asks for {}, which does not fit {}", way.name, key);
+      }
   for (const Way& way : ways)
     if (way.run(into)) return;
   fail("cuda: none of {} ways fits {}", ways.size(), key);

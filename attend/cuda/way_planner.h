@@ -25,7 +25,8 @@ class WayPlanner {
   WayPlanner(CudaBackend& backend, const std::string& kind);
 
   // Computes the result by the way that won for the key; by the first that fits while there is no time for a race. Keys
-  // have no spaces. $ATTEND_CONVOLUTION=NAME takes ways whose names begin like that, wherever one fits: for tests.
+  // have no spaces. $ATTEND_CONVOLUTION=NAME takes the first way whose name begins like that, where there is one, and
+  // fails where it does not fit: for tests.
   void run(const std::string& key, const std::vector<Way>& ways, const Grad& into);
 
  private:
