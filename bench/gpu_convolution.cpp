@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
       "  gpu_convolution --check\n"
       "  gpu_convolution --batch 256 --only 3x3\n"
       "  ATTEND_CONVOLUTION=tiles gpu_convolution --only 7x7");
-  app.add_option("--batch", options.batch, "images")->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "images")->check(CLI::Range(1, 65536));
   app.add_option("--only", options.only, "layers whose name contains this");
   app.add_option("--teraflops", options.teraflops, "matrix rate of the device")->check(CLI::PositiveNumber);
   app.add_option("--terabytes", options.terabytes, "copy rate of the device, per second")->check(CLI::PositiveNumber);
