@@ -34,8 +34,11 @@ CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t 
       history_(rows_.count()),
       rings_(cache_rings(sizes_)),
       caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {
-  // A probe sees the attention of every layer, which one kernel does not show.
-  if (rings_.empty() && !pass.probe()) single_ = model.single_step(pass.backend(), rows_.count());
+  // A probe sees the attention of every layer, which one kernel does not show. Beams share their caches by a table,
+  // which such a kernel does not read; for two rows moving the caches is cheap.
+  constexpr std::int64_t kFewBeams = 2;
+  if (rings_.empty() && !pass.probe() && (rows_.group() == 1 || rows_.count() <= kFewBeams))
+    single_ = model.single_step(pass.backend(), rows_.count());
   if (has_table()) table_.emplace(pass.backend(), rows_.count(), group);
 }
 

@@ -1,10 +1,11 @@
 // A decoder's token step in one kernel (decoder_step.cuh): its shapes, the packing of its weights, and its launch.
-#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "attend/cuda/capability.h"
 #include "attend/cuda/decode/decoder_step_kernel.cuh"
+#include "attend/cuda/decode/few_rows_step.h"
+#include "attend/cuda/decode/only_one.h"
 #include "attend/cuda/launch.cuh"
 #include "attend/tensor/causal_step.h"
 
@@ -66,26 +67,6 @@ __global__ void pack_layer(LayerToPack w) {
 __global__ void widen(const bf16* from, float* to, int count) {
   for (int i = threadIdx.x; i < count; i += blockDim.x) to[i] = to_float(from[i]);
 }
-
-// Blocks of the kernel wait for each other, so all of them must run at once. Two such kernels at the same time, from
-// two streams, could each get half of the GPU and wait for ever. So a process has one decoder with it per GPU; the
-// others decode layer by layer.
-class OnlyOne {
- public:
-  explicit OnlyOne(int device) : device_(device) {}
-  ~OnlyOne() {
-    if (held_) taken_[device_] = false;
-  }
-  OnlyOne(const OnlyOne&) = delete;
-  OnlyOne& operator=(const OnlyOne&) = delete;
-  bool take() { return held_ = device_ < kDevices && !taken_[device_].exchange(true); }
-
- private:
-  static constexpr int kDevices = 64;
-  inline static std::atomic<bool> taken_[kDevices] = {};
-  int device_;
-  bool held_ = false;
-};
 
 template <int C, int H, int F>
 class CudaCausalStep final : public CausalStep {
@@ -196,13 +177,18 @@ std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& 
 }  // namespace
 }  // namespace cuda
 
+namespace {
+constexpr std::int64_t kMostStepRows = 128;  // of few_rows_step
+}
+
 std::unique_ptr<CausalStep> CudaBackend::causal_step(const DecoderWeights& weights, std::int64_t rows) {
   using namespace cuda;
   stream();  // points this thread at the device
   const std::size_t layers = weights.layers.size();
-  if (rows < 1 || rows > 2 || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
+  if (rows < 1 || rows > kMostStepRows || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
       weights.norm_weight.dtype() != DType::bf16)
     return nullptr;
+  if (rows > 2) return few_rows_step(*this, weights);
   // The shapes of distilled GPT-2 and GPT-2, and of a small model of ours.
   if (auto step = step_of<768, 12, 3072>(*this, weights)) return step;
   return step_of<256, 4, 1024>(*this, weights);
