@@ -24,9 +24,7 @@ class FewRowsBlock {
         lane_(thread_ % kWarp),
         warp_(thread_ / kWarp),
         rank_(static_cast<int>(blockIdx.x) % kFewRanks),
-        cluster_(static_cast<int>(blockIdx.x) / kFewRanks),
-        first_item_(attend::cuda::first_item(cluster_, p.rows * H)),
-        items_(attend::cuda::first_item(cluster_ + 1, p.rows * H) - first_item_) {}
+        cluster_(static_cast<int>(blockIdx.x) / kFewRanks) {}
 
   __device__ void run() {
     begin();
@@ -72,7 +70,7 @@ class FewRowsBlock {
   // What this block wrote is there for all who wait. Shared memory that the phase read may be written again.
   __device__ void arrive() {
     __syncthreads();
-    target_ += kFewGridBlocks;
+    target_ += Shape::kBlocks;
     if (thread_ == 0) arrive_at(p_.arrivals);
   }
   __device__ void wait_for_all() {
@@ -97,12 +95,7 @@ class FewRowsBlock {
       for (int i = 0; i < kGates; ++i) fetch(static_cast<Gate>(i), 0);
     }
     wait_for_kernel_before();
-    // Nobody passes the first barrier of this launch before this block has arrived there, so fewer than all blocks have
-    // been counted since its start.
-    if (thread_ == 0) {
-      const std::uint32_t count = arrivals_at(p_.arrivals);
-      target_ = count - count % kFewGridBlocks;
-    }
+    if (thread_ == 0) target_ = *reinterpret_cast<const volatile std::uint32_t*>(p_.before);
     for (int group = 0; group < groups(); ++group)
       for (int i = thread_; i < S * 8; i += kFewThreads) {
         const int row = own_row(group) + i / S, column = cluster_ * S + i % S;
@@ -133,22 +126,22 @@ class FewRowsBlock {
     for (int i = 0; i < kEach; ++i)
       if (lane_ + i * kWarp < S) sum += (x[i] - mean) * (x[i] - mean);
     const float squares = warp_sum(sum);
-    if (lane_ == 0) p_.moments[row * kFewClusters + cluster_] = make_float2(mean, squares);
+    if (lane_ == 0) p_.moments[row * Shape::kClusters + cluster_] = make_float2(mean, squares);
   }
   // Mean and 1 / deviation of a row of the stream.
   __device__ float2 norm_of(int row) const {
-    float2 part[kFewClusters];
+    float2 part[Shape::kClusters];
 #pragma unroll
-    for (int i = 0; i < kFewClusters; i += 2) {
-      const float4 two = load_shared_by_all(reinterpret_cast<const float*>(p_.moments + row * kFewClusters + i));
+    for (int i = 0; i < Shape::kClusters; i += 2) {
+      const float4 two = load_shared_by_all(reinterpret_cast<const float*>(p_.moments + row * Shape::kClusters + i));
       part[i] = make_float2(two.x, two.y), part[i + 1] = make_float2(two.z, two.w);
     }
     float mean = 0, squares = 0;
 #pragma unroll
-    for (int i = 0; i < kFewClusters; ++i) mean += part[i].x;
-    mean /= kFewClusters;
+    for (int i = 0; i < Shape::kClusters; ++i) mean += part[i].x;
+    mean /= Shape::kClusters;
 #pragma unroll
-    for (int i = 0; i < kFewClusters; ++i) squares += part[i].y + S * (part[i].x - mean) * (part[i].x - mean);
+    for (int i = 0; i < Shape::kClusters; ++i) squares += part[i].y + S * (part[i].x - mean) * (part[i].x - mean);
     return make_float2(mean, rsqrtf(squares / C + p_.eps));
   }
 
@@ -204,29 +197,29 @@ class FewRowsBlock {
   // The partial product of a group's rows, to the partial sums.
   template <class P>
   __device__ void multiply(const std::uint8_t* weights, int tiles) {
-    if (P::row_tile_of(warp_, 0) >= tiles) return;
+    const bool busy = P::row_tile_of(warp_, 0) < tiles;
     float sums[P::kEach][2][4] = {};
     const auto* x = reinterpret_cast<const uint4*>(s_.x);
     const auto* w = reinterpret_cast<const uint4*>(weights);
 #pragma unroll 4
-    for (int chunk = 0; chunk < P::kChunks; ++chunk) {
+    for (int chunk = 0; chunk < (busy ? P::kChunks : 0); ++chunk) {
       uint4 rows[2];
 #pragma unroll
       for (int j = 0; j < 2; ++j) rows[j] = x[P::x_at(P::row_tile_of(warp_, j) * 8, chunk * 32) / 8 + lane_];
 #pragma unroll
       for (int i = 0; i < P::kEach; ++i) {
         const int tile = P::tile_of(warp_, i);
-        if (tile >= P::kTiles) break;
         const uint4 low = w[P::weight_at(tile * 16, chunk * 32) / 8 + lane_];
         const uint4 high = w[P::weight_at(tile * 16 + 8, chunk * 32) / 8 + lane_];
 #pragma unroll
         for (int j = 0; j < 2; ++j) multiply_chunk(sums[i][j], low, high, rows[j]);
       }
     }
+    __syncthreads();  // partial sums take the place of the activations
+    if (!busy) return;
 #pragma unroll
     for (int i = 0; i < P::kEach; ++i) {
       const int tile = P::tile_of(warp_, i);
-      if (tile >= P::kTiles) break;
 #pragma unroll
       for (int j = 0; j < 2; ++j)
 #pragma unroll
@@ -292,39 +285,33 @@ class FewRowsBlock {
       }
       if (group + 1 < groups()) cluster_barrier();  // the partial sums have been read
     }
-    arrive();
-    if (thread_ == 0) fetch(kInput, layer + 1);
   }
 
-  // The item's query and up to 16 keys: eight lanes hold a key and value, 8 columns each.
+  // A row's query and up to 16 keys: eight lanes hold a key and value, 8 columns each.
   static constexpr int kAtOnce = 4;
   struct Keys {
     uint4 q, k[kAtOnce], v[kAtOnce];
   };
-  struct Item {
-    int row, head, begin, end, length;
+  struct Part {  // of a row's keys: this rank's
+    int row, begin, end, length;
   };
-  __device__ Item item_of(int i) const {
-    const int at = first_item_ + i;
-    Item item{at / H, at % H, 0, 0, 0};
-    item.length = p_.lengths[item.row];
-    const int each = keys_of_rank(item.length);
-    item.begin = min(rank_ * each, item.length), item.end = min(item.begin + each, item.length);
-    return item;
+  __device__ Part part_of(int row) const {
+    const int length = p_.lengths[row], each = keys_of_rank(length), begin = min(rank_ * each, length);
+    return {row, begin, min(begin + each, length), length};
   }
-  __device__ const bf16* key_at(int layer, const Item& item, int key) const {
-    return p_.caches[layer] + (item.row * p_.capacity + key) * 2 * C + item.head * D + lane_ % 8 * 8;
+  __device__ const bf16* key_at(int layer, const Part& part, int key) const {
+    return p_.caches[layer] + (part.row * p_.capacity + key) * 2 * C + cluster_ * D + lane_ % 8 * 8;
   }
-  __device__ void load_query(Keys& keys, const Item& item) const {
-    keys.q = load_shared_by_all(p_.queries + item.row * C + item.head * D + lane_ % 8 * 8);
+  __device__ void load_query(Keys& keys, const Part& part) const {
+    keys.q = load_shared_by_all(p_.queries + part.row * C + cluster_ * D + lane_ % 8 * 8);
   }
   // Keys from `first` on that lie in the rank's part, and in [from, to).
-  __device__ void load_keys(Keys& keys, int layer, const Item& item, int first, int from, int to) const {
+  __device__ void load_keys(Keys& keys, int layer, const Part& part, int first, int from, int to) const {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int key = first + i * 4 + lane_ / 8;
-      if (key < item.end && key >= from && key < to) {
-        const bf16* at = key_at(layer, item, key);
+      if (key < part.end && key >= from && key < to) {
+        const bf16* at = key_at(layer, part, key);
         keys.k[i] = load_shared_by_all(at), keys.v[i] = load_shared_by_all(at + C);
       }
     }
@@ -336,7 +323,7 @@ class FewRowsBlock {
   __device__ static float weight_of(float score, float maximum) {
     return maximum == -INFINITY ? 0.0f : exp2_fast(score - maximum);
   }
-  __device__ void take_keys(Partial& x, const float (&q)[8], const Keys& keys, const Item& item, int first) const {
+  __device__ void take_keys(Partial& x, const float (&q)[8], const Keys& keys, const Part& part, int first) const {
     float scores[kAtOnce], top = x.maximum;
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
@@ -347,7 +334,7 @@ class FewRowsBlock {
       for (int e = 0; e < 8; ++e) scores[i] += q[e] * k[e];
 #pragma unroll
       for (int step = 4; step > 0; step >>= 1) scores[i] += __shfl_xor_sync(0xffffffffu, scores[i], step);
-      if (first + i * 4 + lane_ / 8 >= item.end) scores[i] = -INFINITY;
+      if (first + i * 4 + lane_ / 8 >= part.end) scores[i] = -INFINITY;
       top = fmaxf(top, scores[i]);
     }
     const float scale = weight_of(x.maximum, top);
@@ -369,18 +356,19 @@ class FewRowsBlock {
 
   __device__ void attend(int layer) {
     Keys keys = {};
-    Item item{};
-    const bool any = warp_ < items_;
+    Part part{};
+    const bool any = warp_ < p_.rows;
     if (any) {  // all but the newest key are older than this layer
-      item = item_of(warp_);
-      load_keys(keys, layer, item, item.begin, 0, item.length - 1);
+      part = part_of(warp_);
+      load_keys(keys, layer, part, part.begin, 0, part.length - 1);
     }
-    wait_for_all();
+    cluster_barrier();  // all ranks have written queries, keys and values, and have read the partial sums
+    if (thread_ == 0) fetch(kInput, layer + 1);
     if (any) {
-      load_query(keys, item);
-      load_keys(keys, layer, item, item.begin, item.length - 1, item.length);
+      load_query(keys, part);
+      load_keys(keys, layer, part, part.begin, part.length - 1, part.length);
     }
-    for (int i = warp_; i < items_; i += kFewWarps) {
+    for (int row = warp_; row < p_.rows; row += kFewWarps) {
       constexpr float kScale = 0.125f * kLog2OfE;  // 1 / √64, for powers of two
       static_assert(D == 64);
       float q[8];
@@ -388,28 +376,28 @@ class FewRowsBlock {
 #pragma unroll
       for (int e = 0; e < 8; ++e) q[e] *= kScale;
       Partial found;
-      for (int first = item.begin; first < item.end; first += kAtOnce * 4) {  // the same for all lanes
-        if (first > item.begin) load_keys(keys, layer, item, first, 0, item.length);
-        take_keys(found, q, keys, item, first);
+      for (int first = part.begin; first < part.end; first += kAtOnce * 4) {  // the same for all lanes
+        if (first > part.begin) load_keys(keys, layer, part, first, 0, part.length);
+        take_keys(found, q, keys, part, first);
       }
-      // The next item's are on their way while this one's lanes are joined.
-      if (i + kFewWarps < items_) {
-        item = item_of(i + kFewWarps);
-        load_query(keys, item);
-        load_keys(keys, layer, item, item.begin, 0, item.length);
+      // The next row's are on their way while this one's lanes are joined.
+      if (row + kFewWarps < p_.rows) {
+        part = part_of(row + kFewWarps);
+        load_query(keys, part);
+        load_keys(keys, layer, part, part.begin, 0, part.length);
       }
       join_lanes(found);
       if (lane_ < 8) {
-        auto* to = reinterpret_cast<float4*>(s_.partials + Shape::item_at(i, lane_ * 8));
+        auto* to = reinterpret_cast<float4*>(s_.partials + Shape::found_at(row, lane_ * 8));
         to[0] = make_float4(found.o[0], found.o[1], found.o[2], found.o[3]);
         to[1] = make_float4(found.o[4], found.o[5], found.o[6], found.o[7]);
       }
       if (lane_ == 0)
-        *reinterpret_cast<float2*>(s_.partials + Shape::maximum_at(i)) = make_float2(found.maximum, found.sum);
+        *reinterpret_cast<float2*>(s_.partials + Shape::maximum_at(row)) = make_float2(found.maximum, found.sum);
     }
     cluster_barrier();
-    for (int i = thread_; i < (items_ - rank_ + kFewRanks - 1) / kFewRanks * D; i += kFewThreads)
-      join_item(rank_ + i / D * kFewRanks, i % D);
+    for (int i = thread_; i < joined_rows(rank_, p_.rows) * D; i += kFewThreads)
+      join_row(joined_row(rank_, i / D), i % D);
     arrive();
     fetch_keys_to_l2(layer + 1);
   }
@@ -424,14 +412,14 @@ class FewRowsBlock {
       for (int e = 0; e < 8; ++e) x.o[e] = x.o[e] * mine + __shfl_xor_sync(0xffffffffu, x.o[e], step) * theirs;
     }
   }
-  // Column d of one of the cluster's items, from what all ranks found.
-  __device__ void join_item(int i, int d) {
+  // Column d of this head's attention in a row, from what all ranks found.
+  __device__ void join_row(int row, int d) {
     float maxima[kFewRanks], sums[kFewRanks], o[kFewRanks], top = -INFINITY, sum = 0, x = 0;
 #pragma unroll
     for (int k = 0; k < kFewRanks; ++k) {
-      maxima[k] = shared_of(s_.partials + Shape::maximum_at(i), k);
-      sums[k] = shared_of(s_.partials + Shape::maximum_at(i) + 1, k);
-      o[k] = shared_of(s_.partials + Shape::item_at(i, d), k);
+      maxima[k] = shared_of(s_.partials + Shape::maximum_at(row), k);
+      sums[k] = shared_of(s_.partials + Shape::maximum_at(row) + 1, k);
+      o[k] = shared_of(s_.partials + Shape::found_at(row, d), k);
       top = fmaxf(top, maxima[k]);
     }
 #pragma unroll
@@ -439,16 +427,16 @@ class FewRowsBlock {
       const float weight = weight_of(maxima[k], top);
       sum += weight * sums[k], x += weight * o[k];
     }
-    const int at = first_item_ + i;
-    p_.mixed[activation_at(at / H, at % H * D + d, C)] = from_float<bf16>(x / sum);
+    p_.mixed[activation_at(row, cluster_ * D + d, C)] = from_float<bf16>(x / sum);
   }
-  // The first keys and values of this rank's parts, whole positions: all heads lie beside each other.
+  // The first keys and values of a row, whole positions: all heads lie beside each other. An eighth of a row at a time,
+  // by all blocks in turn.
   __device__ void fetch_keys_to_l2(int layer) {
-    if (layer >= p_.layers || items_ == 0 || p_.keys_ahead == 0) return;
-    const int first = first_item_ / H, last = (first_item_ + items_ - 1) / H;
-    for (int row = first + thread_; row <= last; row += kFewThreads) {
-      const int length = p_.lengths[row] - 1, each = keys_of_rank(length + 1), begin = min(rank_ * each, length);
-      const int count = min(min(begin + each, length) - begin, p_.keys_ahead);
+    if (layer >= p_.layers || p_.keys_ahead == 0) return;
+    for (int i = static_cast<int>(blockIdx.x) + thread_ * Shape::kBlocks; i < p_.rows * kFewRanks;
+         i += kFewThreads * Shape::kBlocks) {
+      const int row = i / kFewRanks, keys = min(p_.lengths[row] - 1, p_.keys_ahead), each = keys_of_rank(keys);
+      const int begin = min(i % kFewRanks * each, keys), count = min(begin + each, keys) - begin;
       if (count > 0)
         fetch_to_l2(p_.caches[layer] + (row * p_.capacity + begin) * 2 * C,
                     static_cast<std::uint32_t>(count) * 2 * C * sizeof(bf16));
@@ -507,6 +495,8 @@ class FewRowsBlock {
 
   // The norm after the last layer, of this block's rows and columns.
   __device__ void finish() {
+    // All blocks have read the number: they have passed barriers since.
+    if (blockIdx.x == 0 && thread_ == 0) *reinterpret_cast<volatile std::uint32_t*>(p_.before) = target_;
     for (int group = 0; group < groups(); ++group) {
       const int row = own_row(group) + warp_;
       if (warp_ >= 8 || row >= p_.rows) continue;
@@ -522,7 +512,6 @@ class FewRowsBlock {
   const FewRowsParams& p_;
   Shared& s_;
   int thread_, lane_, warp_, rank_, cluster_;
-  int first_item_, items_;
   std::uint32_t parities_ = 0, target_ = 0;  // target_: of thread 0
 };
 

@@ -2,6 +2,7 @@
 // and its launch.
 #include "attend/cuda/decode/few_rows_step.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -54,8 +55,8 @@ class FewRowsStep final : public CausalStep {
       pack(weights.layers[static_cast<std::size_t>(i)], pointer<std::uint8_t>(packed_) + i * Shape::kLayerBytes);
 
     // The rest is small: 2.5 MB for GPT-2. All of it begins as zeros, so that rows that are not there are numbers.
-    constexpr std::int64_t kRows = kFewMostRows, kCounter = 128;
-    constexpr std::int64_t kBytes = kCounter + 2 * C * 4 + kRows * (C * 4 + kFewClusters * 8 + 2 * C * 2 + F * 2);
+    constexpr std::int64_t kRows = kFewMostRows, kCounters = 256;
+    constexpr std::int64_t kBytes = kCounters + 2 * C * 4 + kRows * (C * 4 + Shape::kClusters * 8 + 2 * C * 2 + F * 2);
     memory_ = make_tensor(backend, {kBytes}, DType::u8);
     auto* at = pointer<std::uint8_t>(memory_);
     cuda_check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(kBytes), backend.stream()), "causal_step");
@@ -64,7 +65,8 @@ class FewRowsStep final : public CausalStep {
                .layers = static_cast<int>(layers),
                .eps = weights.eps,
                .activation = weights.activation};
-    params_.arrivals = reinterpret_cast<std::uint32_t*>(take(kCounter));
+    params_.arrivals = reinterpret_cast<std::uint32_t*>(take(kCounters));
+    params_.before = params_.arrivals + 32;
     const auto floats = [&](const Tensor& from) {
       float* to = reinterpret_cast<float*>(take(C * 4));
       widen<<<1, 256, 0, backend.stream()>>>(pointer<bf16>(from), to, C);
@@ -72,7 +74,7 @@ class FewRowsStep final : public CausalStep {
     };
     params_.norm_weight = floats(weights.norm_weight), params_.norm_bias = floats(weights.norm_bias);
     params_.stream = reinterpret_cast<float*>(take(kRows * C * 4));
-    params_.moments = reinterpret_cast<float2*>(take(kRows * kFewClusters * 8));
+    params_.moments = reinterpret_cast<float2*>(take(kRows * Shape::kClusters * 8));
     params_.queries = reinterpret_cast<bf16*>(take(kRows * C * 2));
     params_.mixed = reinterpret_cast<bf16*>(take(kRows * C * 2));
     params_.hidden = reinterpret_cast<bf16*>(take(kRows * F * 2));
@@ -88,9 +90,9 @@ class FewRowsStep final : public CausalStep {
     p.lengths = pointer<std::int32_t>(in.lengths), p.slots = pointer<std::int32_t>(in.slots);
     p.x = pointer<bf16>(in.x), p.states = pointer<bf16>(states);
     // A layer's caches and the next one's weights fit into the L2 cache beside each other.
-    constexpr int kAheadBytes = 24 << 20;
-    p.keys_ahead = kAheadBytes / (rows * kFewRanks * 2 * Shape::kWidth * static_cast<int>(sizeof(bf16)));
-    launch_early(true, few_rows_step_kernel, kFewGridBlocks, kFewThreads, backend_.stream(), p, kFewRanks,
+    constexpr int kAheadBytes = 24 << 20, kMostAhead = 256;
+    p.keys_ahead = std::min(kMostAhead, kAheadBytes / (rows * 2 * Shape::kWidth * static_cast<int>(sizeof(bf16))));
+    launch_early(true, few_rows_step_kernel, Shape::kBlocks, kFewThreads, backend_.stream(), p, kFewRanks,
                  sizeof(typename Shape::Shared));
     launch_check("causal_step");
   }
@@ -98,7 +100,7 @@ class FewRowsStep final : public CausalStep {
   // Whether all blocks can run at once, as they must.
   static bool fits() {
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(kFewGridBlocks), config.blockDim = dim3(kFewThreads);
+    config.gridDim = dim3(Shape::kBlocks), config.blockDim = dim3(kFewThreads);
     config.dynamicSmemBytes = sizeof(typename Shape::Shared);
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
@@ -111,7 +113,7 @@ class FewRowsStep final : public CausalStep {
       cudaGetLastError();
       return false;
     }
-    return clusters >= kFewClusters;
+    return clusters >= Shape::kClusters;
   }
 
  private:
@@ -122,7 +124,7 @@ class FewRowsStep final : public CausalStep {
     const auto one = [&](auto product, const Tensor& matrix, const Tensor& bias, const Tensor& norm_weight,
                          const Tensor& norm_bias, std::int64_t at, int bytes) {
       pack_product<decltype(product)>
-          <<<kFewGridBlocks, 256, 0, backend_.stream()>>>({.matrix = pointer<bf16>(matrix),
+          <<<Shape::kBlocks, 256, 0, backend_.stream()>>>({.matrix = pointer<bf16>(matrix),
                                                            .bias = pointer<bf16>(bias),
                                                            .norm_weight = pointer<bf16>(norm_weight),
                                                            .norm_bias = pointer<bf16>(norm_bias),

@@ -1,12 +1,12 @@
 // One token step of a decoder with up to 128 rows in one kernel: all layers, no launches in between. few_rows_plan.h
-// says which block does what. A layer has five phases, and all blocks wait for each other behind each:
-//   project    norm, product to queries, keys and values; keys and values go to the cache
-//   attend     every item's keys in eight parts, joined in the cluster
+// says which block does what. A layer has four phases, and all blocks wait for each other behind each:
+//   attend     norm, product to queries, keys and values, which go to the cache; then each cluster attends with its
+//              head: every row's keys in eight parts, joined in the cluster
 //   output     product, added to the stream
 //   expand     norm, product, activation
 //   contract   product, added to the stream
-// The weights of the next layer are fetched into shared memory as soon as those of this one are used, so a phase never
-// waits for memory other than the caches; the first keys are fetched a barrier ahead.
+// The weights of the next layer are fetched into shared memory as soon as those of this one are used, and the first
+// keys of its caches into the L2 cache.
 //
 // The stream is f32. Each block keeps the columns and rows that it adds to in shared memory, and publishes them with
 // the mean and the squared deviations of each row over them. Readers join these by the formula of Chan et al. 1979.
@@ -35,11 +35,11 @@ struct FewRowsParams {
   const bf16* x = nullptr;                                       // [rows, C]
   bf16* states = nullptr;                                        // [rows, C]
   const float *norm_weight = nullptr, *norm_bias = nullptr;      // [C], after the last layer
-  std::uint32_t* arrivals = nullptr;                             // of blocks at barriers, of all launches
+  std::uint32_t *arrivals = nullptr, *before = nullptr;          // of blocks at barriers, ever; and before this launch
   bf16 *queries = nullptr, *mixed = nullptr, *hidden = nullptr;  // [rows, C]; in blocks [C]; in blocks [F]
   float* stream = nullptr;                                       // [rows, C]
   float2* moments = nullptr;                                     // [rows, clusters]: mean, squared deviations
-  int keys_ahead = 0;  // keys of each rank's part that are fetched into the L2 cache a layer ahead
+  int keys_ahead = 0;  // keys of each row that are fetched into the L2 cache a layer ahead
   float eps = 0;
   Activation activation = Activation::none;
 };
@@ -76,12 +76,22 @@ __device__ __forceinline__ float4 four_of(const float* variable, int rank) {
       : "memory");
   return x;
 }
-// What other blocks wrote in this launch: never from the L1 cache.
+// What other blocks wrote in this launch: never from the L1 cache, and never moved across a barrier by the compiler.
 __device__ __forceinline__ uint4 load_shared_by_all(const bf16* from) {
-  return __ldcg(reinterpret_cast<const uint4*>(from));
+  uint4 x;
+  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "l"(from)
+               : "memory");
+  return x;
 }
 __device__ __forceinline__ float4 load_shared_by_all(const float* from) {
-  return __ldcg(reinterpret_cast<const float4*>(from));
+  float4 x;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+               : "l"(from)
+               : "memory");
+  return x;
 }
 
 // 16 columns times 8 rows, a chunk of 32 of the summed axis: low and high are the two blocks of 8 columns.
