@@ -77,6 +77,7 @@ class CudaBackend final : public Backend {
   void next_units8(const Tensor& scales) override;
   void follow_rows(const Tensor& table, const Tensor& from, const Tensor& lengths, std::int64_t group) override;
   std::unique_ptr<CausalStep> causal_step(const DecoderWeights& weights, std::int64_t rows) override;
+  bool likeliest(const Likeliest& args) override;
 
  private:
   int device_ = 0;

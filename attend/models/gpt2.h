@@ -128,6 +128,7 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
               const nn::ForwardOptions& reading = {}) const override;
   // Scores of the next token: states [.., C] times the token table, [.., V].
   Tensor logits(const Tensor& states) const override { return tokens_.logits(states); }
+  Tensor output_table() const override { return tokens_.table(); }
   ops::Loss loss(const Tensor& states, const Tensor& labels, const ops::CrossEntropyOptions& options = {}) const {
     return tokens_.loss(states, {}, labels, options);
   }

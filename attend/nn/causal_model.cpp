@@ -26,10 +26,21 @@ std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& siz
   return caches;
 }
 
+namespace {
+
+// Undefined if the tokens have been chosen.
+Tensor logits_or_choice(const CausalModel& model, const StepRunner::Newest& newest, const Tensor& states) {
+  const Tensor rows = states.flat_rows(), table = model.output_table();
+  if (table.defined() && newest.choose && newest.choose(rows, table)) return {};
+  return model.logits(rows);
+}
+
+}  // namespace
+
 Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunner::Newest& newest,
                    std::span<KvCache> caches) {
   const Sequences texts{.ids = newest.tokens, .positions = newest.positions};
-  if (!single) return model.logits(model.states(texts, {.caches = caches, .places = newest.places})).flat_rows();
+  if (!single) return logits_or_choice(model, newest, model.states(texts, {.caches = caches, .places = newest.places}));
   const Tensor x = model.embedded(texts).flat_rows();  // [rows, C]
   const Tensor states = x.pass()->tensor(x.shape(), x.dtype());
   CausalStep::Input in{.x = x,
@@ -39,7 +50,7 @@ Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunne
                        .slots = newest.places.slots};
   for (const KvCache& cache : caches) in.caches.push_back(cache.positions());
   single->run(in, states);
-  return model.logits(states);
+  return logits_or_choice(model, newest, states);
 }
 
 Tensor read_behind(const CausalModel& model, Pass& pass, std::span<KvCache> caches, const TextPlace& place,

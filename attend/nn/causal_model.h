@@ -45,6 +45,8 @@ class CausalModel {
   virtual Sizes sizes() const = 0;
   virtual Tensor states(const Sequences& texts, const ForwardOptions& reading) const = 0;  // ids -> [.., C]
   virtual Tensor logits(const Tensor& states) const = 0;  // scores of the next token: [.., C] -> [.., V]
+  // The table [V, C] if the logits are its products with the states and nothing else; otherwise undefined.
+  virtual Tensor output_table() const { return {}; }
 
   // A step as one kernel, if the device has one for this model and so many rows; and its input, ids -> [.., C].
   virtual std::unique_ptr<CausalStep> single_step(Backend& /*backend*/, std::int64_t /*rows*/) const { return nullptr; }
@@ -82,7 +84,8 @@ inline std::int64_t whole_capacity(std::span<const KvCache> caches, std::int64_t
   return otherwise;
 }
 
-// One step: the newest token of each row is stored in the caches.   tokens [rows, 1] -> logits [rows, V]
+// One step: the newest token of each row is stored in the caches.   tokens [rows, 1] -> logits [rows, V], or nothing if
+// the next tokens have been chosen (StepRunner::Newest::choose).
 // single computes it if there is one; it knows nothing of probes and rolling caches.
 Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunner::Newest& newest,
                    std::span<KvCache> caches);

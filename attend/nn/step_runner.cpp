@@ -190,6 +190,7 @@ void StepRunner::launch(const Body& body) {
     for (std::int64_t i = 0; i < rings_; ++i) places.ring_slots.push_back(input((3 + i) * rows_, {rows_}));
     Newest newest{input(tokens_begin(), {rows_, 1}), input(0, {rows_, 1}), std::move(places)};
     if (moves_) newest.moves = input(moves_begin(), {rows_});
+    newest.choose = [this](const Tensor& states, const Tensor& table) { return choose(states, table); };
     leave_answer(body(pass_, newest));
   };
   if (runs_++ > 0 && !pass_.probe()) {
@@ -207,7 +208,26 @@ void StepRunner::leave_list(const Tensor& logits, std::int64_t values, std::int6
                         words(ids, {rows_, top_k_}, DType::i32), words(sums_begin(), {rows_}, DType::f32));
 }
 
+bool StepRunner::choose(const Tensor& states, const Tensor& table) {
+  if (draws_ || top_k_ != 1 || pass_.probe()) return false;
+  check(states.rows() == rows_, "decoder: states {} for {} rows", states.shape(), rows_);
+  return pass_.backend().likeliest({.states = states,
+                                    .table = table,
+                                    .suppressed = suppressed_,
+                                    .values = words(values_begin(), {rows_, 1}, DType::f32),
+                                    .ids = words(ids_begin(), {rows_, 1}, DType::i32),
+                                    .log_sums = words(sums_begin(), {rows_}, DType::f32)});
+}
+
 void StepRunner::leave_answer(const Tensor& logits) {
+  if (logits.defined()) leave_scores(logits);
+  if (goes_ahead()) {  // the next step is one position further
+    const Shape places{moving()};
+    pass_.backend().strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
+  }
+}
+
+void StepRunner::leave_scores(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
   if (draws_) {
@@ -222,15 +242,11 @@ void StepRunner::leave_answer(const Tensor& logits) {
     if (top_k_ > 0) leave_list(logits, sums_begin() + rows_, sums_begin() + (1 + top_k_) * rows_);
   } else if (top_k_ > 0) {
     leave_list(logits, values_begin(), ids_begin());
+  } else {
+    if (!logits_.defined()) logits_ = make_tensor(backend, logits.shape(), logits.dtype());
+    backend.scale(logits, 1, {logits_});
+    backend.scale(ops::log_sum_exp(logits), 1, {words(values_begin(), {rows_}, DType::f32)});
   }
-  if (goes_ahead()) {  // the next step is one position further
-    const Shape places{moving()};
-    backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
-  }
-  if (draws_ || top_k_ > 0) return;
-  if (!logits_.defined()) logits_ = make_tensor(backend, logits.shape(), logits.dtype());
-  backend.scale(logits, 1, {logits_});
-  backend.scale(ops::log_sum_exp(logits), 1, {words(values_begin(), {rows_}, DType::f32)});
 }
 
 void StepRunner::read_answer() {

@@ -31,13 +31,16 @@ class StepRunner {
     Tensor tokens, positions;
     CachePlaces places;
     Tensor moves = {};  // i32 [rows], if the step has any
+    // Chooses the tokens from states [rows, C] and the table of the output layer, [V, C]. False if this step or device
+    // needs the logits.
+    std::function<bool(const Tensor& states, const Tensor& table)> choose = {};
   };
   // A ring and the current capacity of a row in its caches.
   struct RingRoom {
     CacheRing ring;
     std::int64_t capacity;
   };
-  // Computes logits [rows, V]. Only `newest` may change from step to step.
+  // Computes logits [rows, V], or nothing if the tokens have been chosen. Only `newest` may change from step to step.
   using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
   struct Step {
     std::span<const std::int32_t> tokens, positions;  // one per row; position -1 is an empty row
@@ -69,7 +72,9 @@ class StepRunner {
   void prepare(const Step& step);
   void send(const Step& step);
   void launch(const Body& body);
+  bool choose(const Tensor& states, const Tensor& table);
   void leave_answer(const Tensor& logits);
+  void leave_scores(const Tensor& logits);
   void leave_list(const Tensor& logits, std::int64_t values, std::int64_t ids);
   void read_answer();
   void note_missed(const Step& step);

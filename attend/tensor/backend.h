@@ -77,6 +77,13 @@ struct SampledTokens {
   Tensor tokens, logits, log_sums;
 };
 
+// The likeliest token of each row of states [rows, C] by logits states · tableᵀ, table [V, C], which are rounded to the
+// dtype of states: what top_k says of them for k = 1. values f32, ids i32 [rows, 1]; log_sums f32 [rows].
+struct Likeliest {
+  Tensor states, table, suppressed;
+  Tensor values, ids, log_sums;
+};
+
 // softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any
 // multiple of 8 up to 128, or 256. A query that sees no key gets zeros, and -inf as its log-sum-exp. Dropout hits the
 // weights: element ((b·H + h)·T + t)·S + s, with T and S the maxima when packed.
@@ -238,6 +245,8 @@ class Backend {
   virtual void follow_rows(const Tensor& table, const Tensor& from, const Tensor& lengths, std::int64_t group);
   // A decoder's step as one kernel; null where the device has none for this shape and so many rows.
   virtual std::unique_ptr<CausalStep> causal_step(const DecoderWeights&, std::int64_t /*rows*/) { return nullptr; }
+  // The output layer and the choice of the likeliest token at once; false where the device has no kernel for it.
+  virtual bool likeliest(const Likeliest&) { return false; }
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
 };

@@ -56,10 +56,13 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
   for (const Shape& shape : {Shape{256, 4, 3}, Shape{768, 12, 2}}) {
     models::GPT2LanguageModel model(config(shape));
     nn::Parameters parameters(backend(), model, {.dtype = DType::bf16, .seed = 3});
-    for (const std::int64_t rows : {1, 2}) {
+    for (const std::int64_t rows : {1, 2, 3, 17, 64, 65, 128}) {
       if (!model.body().single_step(backend(), rows)) GTEST_SKIP() << "no such kernel on this device";
-      // Prompts of different lengths, and steps past the 384 and 1,152 keys that are read ahead.
-      for (const std::size_t start : {std::size_t{1}, std::size_t{380}, std::size_t{1150}}) {
+      // Prompts of different lengths, and steps past the 384 and 1,152 keys that are read ahead; with many rows past
+      // the 128 that are read at once by all ranks of a cluster.
+      const std::vector<std::size_t> starts =
+          rows <= 2 ? std::vector<std::size_t>{1, 380, 1150} : std::vector<std::size_t>{1, 120};
+      for (const std::size_t start : starts) {
         constexpr std::size_t kSteps = 12;
         std::vector<Ids> texts;
         std::vector<std::vector<float>> expected;
@@ -100,6 +103,11 @@ TEST_P(SingleStep, IsOnePerDevice) {
   EXPECT_EQ(model.body().single_step(backend(), 1), nullptr);
   first.reset();
   EXPECT_NE(model.body().single_step(backend(), 1), nullptr);
+  // The kernel of many rows counts as one, too.
+  auto many = model.body().single_step(backend(), 64);
+  EXPECT_NE(many, nullptr);
+  EXPECT_EQ(model.body().single_step(backend(), 1), nullptr);
+  EXPECT_EQ(model.body().single_step(backend(), 129), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SingleStep, testing::Values("cuda"), [](const auto& info) { return info.param; });
