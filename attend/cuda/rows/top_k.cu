@@ -1,25 +1,13 @@
 // The largest few of each row, one block per row: every thread knows the best of its own share, the block agrees on the
 // best of those, and only the thread that lost its best looks through its share again.
 #include "attend/cuda/launch.cuh"
-#include "attend/cuda/rows/block.cuh"
+#include "attend/cuda/rows/choice.cuh"
 
 namespace attend {
 namespace cuda {
 namespace {
 
 constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
-
-// Orders by value, then by place: larger values and, among equals, smaller ids have larger keys. NaN comes last.
-__device__ __forceinline__ unsigned long long key_of(float value, int id) {
-  const unsigned bits = __float_as_uint(isnan(value) ? -INFINITY : value);
-  const unsigned rising = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-  return static_cast<unsigned long long>(rising) << 32 | (0xffffffffu - static_cast<unsigned>(id));
-}
-
-__device__ __forceinline__ float value_of(unsigned long long key) {
-  const auto rising = static_cast<unsigned>(key >> 32);
-  return __uint_as_float(rising & 0x80000000u ? rising & 0x7fffffffu : ~rising);
-}
 
 __device__ __forceinline__ unsigned long long largest(unsigned long long key) {
 #pragma unroll
@@ -52,7 +40,7 @@ __global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kThreads;
       if (i >= n) break;
-      const unsigned long long key = suppressed && suppressed[i] ? 0 : key_of(value[j], i);
+      const unsigned long long key = suppressed && suppressed[i] ? 0 : choice_key(value[j], i);
       mine = key > mine ? key : mine;
       most = fmaxf(most, value[j]);
     }
@@ -70,14 +58,13 @@ __global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_
     best = largest(keys[lane]);
     __syncthreads();
     if (threadIdx.x == 0) {
-      values[static_cast<std::int64_t>(blockIdx.x) * count + k] = value_of(best);
-      ids[static_cast<std::int64_t>(blockIdx.x) * count + k] =
-          static_cast<int>(0xffffffffu - static_cast<unsigned>(best));
+      values[static_cast<std::int64_t>(blockIdx.x) * count + k] = logit_of_choice(best);
+      ids[static_cast<std::int64_t>(blockIdx.x) * count + k] = id_of_choice(best);
     }
     if (mine != best || k + 1 == count) continue;
     mine = 0;
     for (int i = threadIdx.x; i < n; i += kThreads) {
-      const unsigned long long key = key_of(to_float(row[i]), i);
+      const unsigned long long key = choice_key(to_float(row[i]), i);
       if (key < best && key > mine && !(suppressed && suppressed[i])) mine = key;
     }
   }
