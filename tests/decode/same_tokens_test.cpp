@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
 #include "tests/tensor/tensors.h"
@@ -40,10 +42,10 @@ class Contrary : public nn::CausalModel {
 
 class SameTokensOf : public OnDevice {
  protected:
-  void expect_same(const Model& model, const SameTokensOptions& options, const std::string& which) {
+  void expect_same(const Model& model, const SameTokensOptions& options, const std::string& which, double ties = 0.02) {
     const SameTokens same = same_tokens_of(model.body(), backend(), options);
     EXPECT_EQ(same.steps, options.steps) << which;
-    EXPECT_TRUE(same.within(0.02)) << which << ": " << same.ties << " ties and " << same.wrong << " wrong of "
+    EXPECT_TRUE(same.within(ties)) << which << ": " << same.ties << " ties and " << same.wrong << " wrong of "
                                    << same.steps << " steps, the widest gap " << same.widest;
   }
 };
@@ -62,15 +64,19 @@ TEST_P(SameTokensOf, EveryFormOfTheWeights) {
   }
 }
 
-// The shapes for which a GPU has kernels of a whole step, and numbers of rows around their tiles.
+// The shapes for which a GPU has kernels of a whole step, and numbers of rows around their tiles. bf16 has 8 bits: the
+// two largest of 211 logits around 8 are often the same number, and then either is right (a gap of 0). At least 240
+// steps are compared, so that one tie is not already a share.
 TEST_P(SameTokensOf, RowsOfAWholeStep) {
   Model model(spread_config(256, 4));
   const nn::Parameters parameters(
       backend(), model, {.dtype = backend().on_host() ? DType::f32 : DType::bf16, .seed = 3, .trained = false});
   const std::vector<std::int64_t> on_host = {1, 3}, on_gpu = {1, 2, 3, 8, 17, 64, 65, 128};
   for (const std::int64_t rows : backend().on_host() ? on_host : on_gpu)
-    expect_same(model, {.steps = 20 * rows, .rows = rows, .prompt = 5, .tokens = 20, .gap = 0.5f},
-                std::to_string(rows) + " rows");
+    expect_same(
+        model,
+        {.steps = std::max<std::int64_t>(20, 240 / rows) * rows, .rows = rows, .prompt = 5, .tokens = 20, .gap = 0.5f},
+        std::to_string(rows) + " rows", backend().on_host() ? 0.02 : 0.05);
 }
 
 TEST_P(SameTokensOf, OtherChoicesAreFound) {
