@@ -11,8 +11,10 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
+#include "attend/models/directions.h"
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
@@ -56,6 +58,11 @@ nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* 
 
 }  // namespace
 
+void TransformerConfig::leave_out_of(Json& json) const {
+  window.leave_out_of(json), attention.leave_out_of(json, {}), combination.leave_out_of(json);
+  if (directions.empty()) json.erase("directions");
+}
+
 void check_config(const TransformerConfig& config, std::string_view what) {
   const std::int64_t decoder_hidden = config.hidden_of_decoder();
   check_limited(what, "vocabulary", config.vocabulary, 0, limits::kLargestVocabulary);
@@ -82,6 +89,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check(plain || config.window.attention_window.empty(),
         "{}: attention_window does not go with the additive score or relative positions", what);
   activation_named(config.activation, what);
+  directions_of(config.directions, what);
   config.window.check(what, std::max(config.encoder_layers, config.decoder_layers), AttentionDirection::bidirectional);
 }
 

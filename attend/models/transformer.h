@@ -43,6 +43,7 @@ struct TransformerConfig {
   bool scaled_embeddings = true, output_bias = false;
   std::int64_t decoder_heads = 0, decoder_hidden = 0;
   std::string start_token = "<s>";
+  std::string directions = {};
   WindowSettings window = {};  // limits self-attention in both stacks
   AttentionSettings attention = {};
   PositionCombination combination = {};
@@ -76,13 +77,14 @@ struct TransformerConfig {
     v("decoder_heads", decoder_heads, "Attention heads of the decoder; 0 means the same as --heads.");
     v("decoder_hidden", decoder_hidden, "Feed-forward width of the decoder; 0 means the same as --hidden.");
     v("start_token", start_token, "Token that starts a translation.");
+    v("directions", directions,
+      "Languages, such as en-fr, or \"en-fr fr-en\" for a model of both ways: attend serve offers them. By default "
+      "those in the name of the folder.");
     window.visit(v);
     attention.visit(v);
   }
   // Removes settings from json that a file of the paper's model does not need.
-  void leave_out_of(Json& json) const {
-    window.leave_out_of(json), attention.leave_out_of(json, {}), combination.leave_out_of(json);
-  }
+  void leave_out_of(Json& json) const;
 };
 
 // Throws Error naming what (a path) and the first value that is out of range.

@@ -261,7 +261,13 @@ TEST_F(Serve, TranslatesInEveryShape) {
   };
   EXPECT_EQ(language("I am a student."), "en");
   EXPECT_EQ(language("Je suis un étudiant."), "fr");
-  EXPECT_EQ(language("42"), "en") << "who can be translated from";
+  EXPECT_EQ(language("42"), "en") << "of languages that fit as well, the first";
+  // The bundled translator works both ways.
+  EXPECT_EQ(post_json(port(), "/translate", {{"q", "La maison est bleue."}, {"source", "auto"}, {"target", "en"}})
+                .json()
+                .at("translatedText")
+                .text(),
+            "The house is blue.");
   const Json list = post_json(port(), "/translate",
                               {{"q", Json::array({"I am a student.", "", "Yes.\n\nNo."})},
                                {"source", "en"},
@@ -273,7 +279,11 @@ TEST_F(Serve, TranslatesInEveryShape) {
   EXPECT_EQ(list.at("translatedText").at(1).text(), "");
   EXPECT_NE(list.at("translatedText").at(2).text().find("\n\n"), std::string::npos);
   EXPECT_EQ(list.at("alternatives").at(0).size(), 2u);
-  EXPECT_EQ(ask(port(), get_text("/languages")).json().at(0).at("code"), "en");
+  const Json languages = ask(port(), get_text("/languages")).json();
+  ASSERT_EQ(languages.size(), 2u);
+  EXPECT_EQ(languages.at(0).at("code"), "en");
+  EXPECT_EQ(languages.at(0).at("targets"), Json::array({"en", "fr"}));
+  EXPECT_EQ(languages.at(1).at("targets"), Json::array({"en", "fr"}));
   EXPECT_EQ(post_json(port(), "/models/en-fr", Json{{"inputs", "I am a student."}, {"x", 1}})
                 .json()
                 .at(0)

@@ -23,7 +23,7 @@ namespace {
 std::vector<ServedModelPtr> translators(const ServedModels& models) {
   std::vector<ServedModelPtr> found;
   for (const ServedModelPtr& model : models.all())
-    if (model->translation && !model->source_language().empty()) found.push_back(model);
+    if (model->translation && !model->directions().empty()) found.push_back(model);
   return found;
 }
 
@@ -50,9 +50,12 @@ std::vector<Detected> detect(const ServedModels& models, std::string_view text) 
   std::map<std::string, double> fits;  // of languages that can be translated from, as far as tokens can tell
   std::set<std::string> languages;
   for (const ServedModelPtr& model : translators(models)) {
-    double& known = fits[model->source_language()];
-    known = std::max(known, std::pow(token_fit(*model, fine), 4));
-    languages.insert({model->source_language(), model->target_language()});
+    const double fit = std::pow(token_fit(*model, fine), 4);
+    for (const models::Direction& direction : model->directions()) {
+      double& known = fits[direction.source];
+      known = std::max(known, fit);
+      languages.insert({direction.source, direction.target});
+    }
   }
   constexpr double kWords = 4;  // a common word in four counts as much as tokens that fit
   std::map<std::string, double> points;
@@ -130,11 +133,12 @@ http::Response translate(const Json& request, const Work& work) {
   }
   const auto models = translators(work.context.models);
   const auto found = std::ranges::find_if(models, [&](const ServedModelPtr& model) {
-    return model->source_language() == source && model->target_language() == target;
+    return std::ranges::count(model->directions(), models::Direction{source, target}) > 0;
   });
   const auto speaks = [&](const std::string& code) {
     return std::ranges::any_of(models, [&](const auto& model) {
-      return model->source_language() == code || model->target_language() == code;
+      return std::ranges::any_of(model->directions(),
+                                 [&](const auto& way) { return way.source == code || way.target == code; });
     });
   };
   check(speaks(source), "{} is not supported", source);
@@ -216,10 +220,11 @@ ApiHandler with_fields(http::Response (*answer)(const Json& fields, const Work& 
 
 http::Response languages(const ApiCall& call) {
   std::map<std::string, std::set<std::string>> pairs;
-  for (const auto& model : translators(call.context().models)) {
-    pairs[model->source_language()].insert(model->target_language());
-    pairs[model->target_language()];
-  }
+  for (const auto& model : translators(call.context().models))
+    for (const models::Direction& direction : model->directions()) {
+      pairs[direction.source].insert(direction.target);
+      pairs[direction.target];
+    }
   Json list = Json::array();
   for (const auto& [code, targets] : pairs) {
     std::set<std::string> own = targets;
@@ -235,8 +240,8 @@ http::Response frontend_settings(const ApiCall& call) {
   const auto models = translators(call.context().models);
   Json language = Json::object();
   const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
-  language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
-  language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
+  language["source"] = models.empty() ? Json::object() : code(models[0]->directions()[0].source);
+  language["target"] = models.empty() ? Json::object() : code(models[0]->directions()[0].target);
   return {.body = Json({{"apiKeys", !call.context().keys.empty()},
                         {"charLimit", -1},
                         {"filesTranslation", false},

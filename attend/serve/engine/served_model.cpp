@@ -4,7 +4,6 @@
 #include <chrono>
 #include <exception>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -28,20 +27,14 @@ std::vector<FileMark> marks_of(const std::filesystem::path& folder) {
   return marks;
 }
 
-// "opus-mt-en-fr" -> "en", "fr"
-bool language(std::string_view word) {
-  return (word.size() == 2 || word.size() == 3) &&
-         std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
-}
-
-std::pair<std::string, std::string> languages_of(std::string_view name) {
-  const std::size_t last = name.rfind('-');
-  if (last == std::string_view::npos) return {};
-  const std::size_t before = last == 0 ? std::string_view::npos : name.rfind('-', last - 1);
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  const std::string_view source = name.substr(begin, last - begin), target = name.substr(last + 1);
-  if (!language(source) || !language(target)) return {};
-  return {std::string(source), std::string(target)};
+// As the folder's config.json says, else as the model or the folder is called.
+std::vector<models::Direction> directions_of(const catalogue::ModelConfig& config, const std::string& name,
+                                             const std::filesystem::path& folder) {
+  const Json* said = config.json.find("directions");
+  if (said != config.json.end() && said->is_string() && !said->text().empty())
+    return models::directions_of(said->text(), config.path);
+  const auto directions = models::directions_in_name(name);
+  return directions.empty() ? models::directions_in_name(folder.filename().string()) : directions;
 }
 
 std::int64_t tokens_of(const tasks::EncoderText& text) { return static_cast<std::int64_t>(text.ids.size()); }
@@ -146,8 +139,7 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
       std::shared_ptr<const tasks::LoadedTranslator> loaded =
           tasks::load_translator(folder_, *backend_, options_.format);
       tokenizer_ = &loaded->tokenizer;
-      std::tie(source_, target_) = languages_of(name_);
-      if (source_.empty()) std::tie(source_, target_) = languages_of(folder_.filename().string());
+      directions_ = directions_of(config_, name_, folder_);
       translation = std::make_shared<TranslationQueue>(
           engine, metrics, std::shared_ptr<const tasks::LoadedTranslator>(loaded.get(), [backend, loaded](auto*) {}),
           TranslationQueue::Options{.budget = options_.max_batch_tokens});

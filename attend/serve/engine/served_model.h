@@ -13,6 +13,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/image/image.h"
 #include "attend/image/preprocessor.h"
+#include "attend/models/directions.h"
 #include "attend/serve/engine/batch_queue.h"
 #include "attend/serve/engine/engine.h"
 #include "attend/serve/engine/generation_queue.h"
@@ -73,9 +74,8 @@ class ServedModel {
   std::int64_t created() const { return created_; }  // seconds since 1970
   bool changed() const;                              // the files are not those that were read
   std::size_t waiting() const;                       // items, sentences or texts that are not done
-  // "en" and "fr" of a translator called en-fr or opus-mt-en-fr; else empty.
-  const std::string& source_language() const { return source_; }
-  const std::string& target_language() const { return target_; }
+  // Of a translator: as its config.json says, else en to fr for one called en-fr or opus-mt-en-fr, else none.
+  const std::vector<models::Direction>& directions() const { return directions_; }
 
   // How it reads texts; null for a model that reads none, or goes on with them.
   const tasks::EncoderReader* reader() const { return reader_; }
@@ -120,7 +120,7 @@ class ServedModel {
   Engine& engine_;
   std::vector<FileMark> marks_;
   std::int64_t created_ = 0, width_ = 0;
-  std::string source_, target_;
+  std::vector<models::Direction> directions_;
   const tasks::EncoderReader* reader_ = nullptr;
   const text::Tokenizer* tokenizer_ = nullptr;
   std::unique_ptr<const tasks::SentenceModules> modules_;
