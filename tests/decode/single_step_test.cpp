@@ -56,7 +56,7 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
   for (const Shape& shape : {Shape{256, 4, 3}, Shape{768, 12, 2}}) {
     models::GPT2LanguageModel model(config(shape));
     nn::Parameters parameters(backend(), model, {.dtype = DType::bf16, .seed = 3});
-    for (const std::int64_t rows : {1, 2, 3, 17, 64, 65, 128}) {
+    for (const std::int64_t rows : {1, 2, 3, 17, 33, 64}) {
       if (!model.body().single_step(backend(), rows)) GTEST_SKIP() << "no such kernel on this device";
       // Prompts of different lengths, and steps past the 384 and 1,152 keys that are read ahead; with many rows past
       // the 128 that are read at once by all ranks of a cluster.
@@ -107,7 +107,7 @@ TEST_P(SingleStep, IsOnePerDevice) {
   auto many = model.body().single_step(backend(), 64);
   EXPECT_NE(many, nullptr);
   EXPECT_EQ(model.body().single_step(backend(), 1), nullptr);
-  EXPECT_EQ(model.body().single_step(backend(), 129), nullptr);
+  EXPECT_EQ(model.body().single_step(backend(), 65), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SingleStep, testing::Values("cuda"), [](const auto& info) { return info.param; });
