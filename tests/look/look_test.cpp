@@ -91,7 +91,7 @@ TEST_F(Look, DescribesTheModel) {
   ASSERT_EQ(answer.status, 200);
   const Json model = answer.json();
   EXPECT_EQ(model.at("vocabulary"), 8000);
-  EXPECT_EQ(model.at("attention").size(), 11u);
+  EXPECT_EQ(model.at("attention").size(), 10u);
   EXPECT_EQ(model.at("attention").at(0).at("heads"), 4);
   EXPECT_EQ(get(server_.port(), "/").status, 200);
   EXPECT_NE(get(server_.port(), "/?x=1").body.find("<title>attend look"), std::string::npos);
@@ -165,7 +165,7 @@ TEST_F(Look, AblationChangesAndLeavesNoTrace) {
   const std::string text = "I am a student of music.";
   const auto ask = [&](const Json& ablation) { return inspect({{"text", text}, {"ablation", ablation}}); };
   const Json plain = inspect({{"text", text}});
-  const Json head = {{"stack", "decoder"}, {"kind", "cross"}, {"layer", 2}, {"head", 1}};
+  const Json head = {{"stack", "decoder"}, {"kind", "cross"}, {"layer", 1}, {"head", 1}};
   Json scaled = head;
   scaled["scale"] = 1;
   EXPECT_EQ(ask({{"heads", Json::array({scaled})}}), plain);
@@ -212,7 +212,7 @@ TEST_F(Look, RefusesBadRequests) {
         R"({"text": "a", "beams": 1e300})", R"({"text": "a", "beams": "x"})", R"({"text": "a", "prefix": [-1]})",
         R"({"text": "a", "prefix": [99999999]})", R"({"text": "a", "ablation": {"masked": [77]}})",
         R"({"text": "a", "ablation": {"masked": [0, 1]}})", R"({"text": "a", "ablation": {"heads": [{"head": 4}]}})",
-        R"({"text": "a", "ablation": {"layers": [{"layer": 5}]}})", R"({"text": "a", "ablation": 3})",
+        R"({"text": "a", "ablation": {"layers": [{"layer": 6}]}})", R"({"text": "a", "ablation": 3})",
         "{\"text\": \"\xff\"}"}) {
     const Answer answer = post(port, "/api/inspect", body);
     EXPECT_EQ(answer.status, 400) << body << answer.body;

@@ -106,8 +106,8 @@ def test_steps(browser, address):
 
 def test_other_ways(browser, address):
     browser.open(f"{address}#view=ablate&text={SENTENCE.replace(' ', '+')}")
-    click(browser, '[data-head="decoder cross 2 0"]')
-    ablation = {"heads": [{"stack": "decoder", "kind": "cross", "layer": 2, "head": 0, "scale": 0}]}
+    click(browser, '[data-head="decoder cross 1 0"]')
+    ablation = {"heads": [{"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "scale": 0}]}
     answer = ask(address, "api/inspect", {"text": SENTENCE, "ablation": ablation})
     check(text_of(browser, "ablated") == answer["text"], "a head is switched off")
 

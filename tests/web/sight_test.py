@@ -18,7 +18,7 @@ VIEWS = {
 }
 SIZES = ((1280, 800), (390, 844))
 MODELS = ("en-fr", "bert", "bert-sst2", "shakespeare", "vit-cifar10", "vit-fashion-mnist", "detr-scenes", "flickr8k", "sagan-cifar10")
-LINKED = "I did not buy the car because it was too expensive."
+LINKED = "The animal did not cross the street because it was too tired."
 
 EDGES = """(selector => { const edge = document.querySelector(selector)?.getBoundingClientRect();
   return edge && [edge.left, edge.top, edge.right, edge.bottom]; })"""
@@ -80,10 +80,10 @@ def test_roles(browser, address):
     browser.js("document.querySelector('[data-head=\"encoder self 4 3\"]').dispatchEvent(new MouseEvent('mouseenter'))")
     check("layer 5, head 4" in text_of(browser, "head-title"), "pointing at a head shows it between the words")
     browser.js(f"(() => {{ const s = document.getElementById('telling'); s.value = {json.dumps(LINKED)}; s.dispatchEvent(new Event('change')); }})()")
-    browser.until("/‘it’ attends to ‘car’/.test(document.getElementById('head-role')?.textContent)")
+    browser.until("/‘it’ attends to ‘animal’/.test(document.getElementById('head-role')?.textContent)")
     seen = ask(address, "api/inspect", {"text": LINKED})
     pieces = [piece.strip() for piece in seen["source"]["pieces"]]
-    best = max(head[pieces.index("it")][pieces.index("car")] for a in seen["attention"] if a["stack"] == "encoder" for head in a["weights"])
+    best = max(head[pieces.index("it")][pieces.index("animal")] for a in seen["attention"] if a["stack"] == "encoder" for head in a["weights"])
     check(f"{100 * best:.0f} %" in text_of(browser, "head-role"), "“what is ‘it’?” opens on the head that shows it")
 
 

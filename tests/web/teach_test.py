@@ -99,7 +99,7 @@ def slide(browser, name, value):
 
 def test_end_of_walk(browser, address):
     answer = ask(address, "api/inspect", {"text": SENTENCE})
-    place = {"stack": "decoder", "kind": "cross", "layer": 2, "head": 1, "token": 2}
+    place = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 1, "token": 2}
     words = "&".join(f"{name}={value}" for name, value in place.items())
     browser.open(f"{address}#view=steps&text={quote_plus(SENTENCE)}&{words}")
     end = ask(address, "api/output", {"text": SENTENCE, "target": answer["target"]["ids"], **place})
@@ -115,9 +115,15 @@ def test_end_of_walk(browser, address):
     check(near(numbers(browser, "#drawn .signed:not(.masked) + .number"), softmax(logits, 0.5, 3)), "top-k cuts the rest off")
     browser.open(link(browser, "topk=3"))
     check(near(numbers(browser, "#drawn .signed:not(.masked) + .number"), softmax(logits, 0.5, 3)), "a link keeps both")
-    # Bars go to both sides of zero.
-    walk = ask(address, "api/trace", {"text": SENTENCE, "target": answer["target"]["ids"], **place})
-    scores = next(step for step in walk["steps"] if step["name"] == "scores")["values"]
+    # Bars go to both sides of zero, in the first head that has both.
+    def scores_of(head):
+        walk = ask(address, "api/trace", {"text": SENTENCE, "target": answer["target"]["ids"], **first, "head": head})
+        return next(step for step in walk["steps"] if step["name"] == "scores")["values"]
+    first = {"stack": "encoder", "kind": "self", "layer": 0, "token": 2}
+    head = next(head for head in range(4) if min(scores_of(head)) < 0 < max(scores_of(head)))
+    scores = scores_of(head)
+    browser.open(f"{address}#view=steps&text={quote_plus(SENTENCE)}&stack=encoder&kind=self&layer=0&head={head}&token=2")
+    browser.until("document.querySelectorAll('[data-step=\"scores\"] .signed i').length > 0")
     sides = browser.js("[...document.querySelectorAll('[data-step=\"scores\"] .signed i')].map(bar => bar.className)")
     check(sides == ["below" if x < 0 else "above" for x in scores] and len(set(sides)) == 2, "scores are bars around zero")
     browser.open(f"{address}#view=steps&text={quote_plus(SENTENCE)}&stack=decoder&kind=self&layer=0&head=0&token=2")

@@ -7,8 +7,10 @@ const spoken = [
   { text: "I do not understand.", why: "one word becomes two: ne … pas" },
   { text: "The man saw the dog.", swapped: "The dog saw the man.", why: "order decides who saw whom" },
   { text: "Tom loves Mary.", swapped: "Mary loves Tom.", why: "order decides who loves whom" },
-  { text: "I did not buy the car because it was too expensive.", why: "what is ‘it’? The car is feminine: elle", link: ["it", "car"] },
-  { text: "I did not buy the book because it was too expensive.", why: "what is ‘it’? The book is masculine: il", link: ["it", "book"] },
+  { text: "The animal did not cross the street because it was too tired.", why: "what is ‘it’? The animal, l’animal: il", link: ["it", "animal"] },
+  { text: "The animal did not cross the street because it was too wide.", why: "what is ‘it’? The street, la rue: elle" },
+  { text: "I did not buy the car because it was too expensive.", why: "what is ‘it’? The car is feminine: elle" },
+  { text: "I did not buy the book because it was too expensive.", why: "what is ‘it’? The book is masculine: il" },
 ];
 const table = {
   dates: [
