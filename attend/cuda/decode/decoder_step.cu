@@ -174,13 +174,11 @@ std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& 
   return std::make_unique<CudaCausalStep<C, H, F>>(backend, weights, std::move(only));
 }
 
+// few_rows_step takes 128 rows, but layer after layer is as fast from 64 on (docs/lab/decode.md).
+constexpr std::int64_t kMostStepRows = 64;
+
 }  // namespace
 }  // namespace cuda
-
-namespace {
-// few_rows_step takes 128 rows. From 64 on, layer after layer with products of cuBLASLt is as fast (docs/lab/decode.md).
-constexpr std::int64_t kMostStepRows = 64;
-}
 
 std::unique_ptr<CausalStep> CudaBackend::causal_step(const DecoderWeights& weights, std::int64_t rows) {
   using namespace cuda;
