@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/tensor/backend.h"
@@ -65,7 +66,14 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   norm_ = make_tensor(backend, {2}, DType::f32);
   check(options.ema >= 0 && options.ema < 1,
         "optimizer: the decay of an average must be at least 0 and below 1, not {}", options.ema);
-  if (options.ema == 0) return;
+  const Lookahead& ahead = options.lookahead;
+  check(ahead.every >= 0 && ahead.share >= 0 && ahead.share < 1 && ahead.power >= 0,
+        "optimizer: lookahead every {} steps with a share of {} and a power of {}: the share must be at least 0 and "
+        "below 1, the others at least 0",
+        ahead.every, ahead.share, ahead.power);
+  check(ahead.every == 0 || options.ema == 0, "optimizer: lookahead and a moving average exclude each other");
+  check(ahead.every == 0 || !in_parts(), "optimizer: lookahead is for one process");
+  if (options.ema == 0 && ahead.every == 0) return;
   average_.part = zeros_like(first_.part);
   if (parameters.buffers().defined()) average_buffers_ = zeros_like(parameters.buffers());
 }
@@ -73,6 +81,7 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
 void Optimizer::set_rate(float rate, std::int64_t step) {
   check(step >= 1, "optimizer: steps count from 1, not {}", step);
   step_ = step;
+  if (options_.lookahead.every > 0 && step == 1) begin_slow_weights();
   const auto left = [&](float beta) {
     return static_cast<float>(1 - std::pow(static_cast<double>(beta), static_cast<double>(step)));
   };
@@ -96,7 +105,27 @@ Tensor Optimizer::own_masters() const {
   return parameters_.master().slice_first(part_.begin - parameters_.masters_from(), part_.count);
 }
 
+// Not where the optimiser is made: the weights may be drawn or read behind that.
+void Optimizer::begin_slow_weights() {
+  average_.part.backend().scale(own_masters(), 1, {average_.part});
+  if (average_buffers_.defined()) average_buffers_.backend().scale(parameters_.buffers(), 1, {average_buffers_});
+}
+
+void Optimizer::look_ahead(std::int64_t step, double progress) {
+  const Lookahead& ahead = options_.lookahead;
+  if (ahead.every == 0 || step % ahead.every != 0) return;
+  const float share = ahead.share * static_cast<float>(std::pow(progress, static_cast<double>(ahead.power)));
+  const std::pair<Tensor, Tensor> all[] = {{average_.part, own_masters()}, {average_buffers_, parameters_.buffers()}};
+  for (const auto& [slow, fast] : all) {
+    if (!slow.defined()) continue;
+    move_towards(slow, fast, share);
+    slow.backend().scale(slow, 1, {fast});
+  }
+  parameters_.master_changed();
+}
+
 void Optimizer::follow_average() {
+  if (options_.ema == 0) return;
   if (part_.count > 0) move_towards(average_.part, own_masters(), options_.ema);
   move_towards(average_buffers_, parameters_.buffers(), options_.ema);
 }
@@ -131,6 +160,7 @@ bool Optimizer::exchange_average() {
     put_back(average, own, waiting_);
     put_back(average_buffers_, parameters_.buffers(), waiting_buffers_);
   } else {
+    // Of slow weights it is 1.
     const double shares = 1 - std::pow(static_cast<double>(options_.ema), static_cast<double>(step_));
     put_average(average, own, shares, waiting_);
     put_average(average_buffers_, parameters_.buffers(), shares, waiting_buffers_);

@@ -15,6 +15,14 @@
 
 namespace attend::train {
 
+// Lookahead (Zhang et al. 2019): every so many steps slow weights keep a share of themselves and take the rest from the
+// weights, which go on from there. The share grows with a power of the progress of the run (airbench has 3).
+struct Lookahead {
+  std::int64_t every = 0;  // 0: never
+  float share = 0.5f;
+  float power = 0;
+};
+
 struct OptimizerOptions {
   enum Kind : std::uint8_t { adamw, sgd } kind = adamw;
   float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;  // section 5.3 of Vaswani et al. 2017
@@ -25,6 +33,7 @@ struct OptimizerOptions {
   // Decay of a moving average of the weights (Polyak & Juditsky 1992); 0: there is none. It is one of the weights after
   // each update so far, as Adam's moments are (Kingma & Ba 2015, section 3): what they began as has no part in it.
   float ema = 0;
+  Lookahead lookahead = {};                 // instead of a moving average
   std::vector<ParameterGroup> groups = {};  // those that learn otherwise than the rest
   world::Part part = {};                    // of the flat buffers, what is updated here and has moments; 0 of them: all
 };
@@ -39,16 +48,19 @@ class Optimizer {
   void set_rate(float rate, std::int64_t step);
   // Clips and applies the gradients. Nothing changes when their norm is not finite.
   void update();
+  // After update() of this step, at this share of the run. Outside of a captured graph: few steps do something.
+  void look_ahead(std::int64_t step, double progress);
   // Whether it keeps moments, and the average of the weights, of a part only. Then others update the rest.
   bool in_parts() const { return part_.count < parameters_.gradient().size(); }
 
   // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
   const Tensor& norm() const { return norm_; }
-  // Puts the average of the weights, and of what is not learned, in their place; done again, they are back. Before the
-  // first update there is none, and nothing happens: false. Of a part only, where it has no more of them.
+  // Puts the average of the weights (slow weights), and of what is not learned, in their place; done again, they are
+  // back. Before the first update there is none, and nothing happens: false. Of a part only, where it has no more of
+  // them.
   bool exchange_average();
-  // What an exact resume must restore: the moments, and the averages, as sums whose weights do not add up to 1 yet;
-  // undefined where there are none.
+  // What an exact resume must restore: the moments, and the averages, which are slow weights or sums whose weights do
+  // not add up to 1 yet; undefined where there are none.
   const Tensor& first_moment() const { return first_.all(); }
   const Tensor& second_moment() const { return second_.all(); }
   const Tensor& average() const { return average_.all(); }
@@ -66,6 +78,7 @@ class Optimizer {
   Kept* kept_[3] = {&first_, &second_, &average_};
   Tensor own_masters() const;  // of the part; undefined where that is empty
   void follow_average();
+  void begin_slow_weights();
   void update_run(const ParameterRun& run, const Tensor& rate);
 
   nn::Parameters& parameters_;

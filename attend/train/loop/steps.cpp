@@ -74,6 +74,7 @@ Steps::StepResult Steps::run(const StepInput& now, std::int64_t scheduled) {
       optimizers_[who]->set_rate(rate, (now.step - 1) * learners_[who].turns + turn + 1);
       for (std::int64_t i = 0; i < options_.accumulate; ++i) run_batch(who, i, batch++, now);
     }
+    optimizers_[who]->look_ahead(now.step, static_cast<double>(scheduled) / static_cast<double>(options_.steps));
   }
   done.items = items_;
   done.signal = distributed_.distributed() ? agreed_.signal : now.signal;

@@ -38,7 +38,7 @@ std::vector<train::OptimizerTurn> learners_of(const JobFacts& facts, const std::
     const TrainedPart& part = facts.parts[i];
     train::OptimizerOptions optimizer = optimizer_options(settings);
     optimizer.groups = groups[i];
-    if (!part.averaged) optimizer.ema = 0;
+    if (!part.averaged) optimizer.ema = 0, optimizer.lookahead = {};
     learners.push_back({.parameters = weights[i],
                         .optimizer = std::move(optimizer),
                         .rate = [rate, times = part.rate](std::int64_t step) { return times * rate(step); },

@@ -46,6 +46,12 @@ void check_settings(const RunSettings& settings, std::string_view what) {
         "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
   check(settings.minutes >= 0 && settings.minutes < 1e6f, "{}: 'minutes' is {}, but must be 0 (by steps) or more", what,
         settings.minutes);
+  check(settings.lookahead >= 0 && settings.lookahead_share >= 0 && settings.lookahead_share < 1 &&
+            settings.lookahead_power >= 0,
+        "{}: 'lookahead' ({} steps) and 'lookahead_power' ({}) cannot be negative, and 'lookahead_share' ({}) must be "
+        "at least 0 and below 1",
+        what, settings.lookahead, settings.lookahead_power, settings.lookahead_share);
+  check(settings.lookahead == 0 || settings.ema == 0, "{}: 'lookahead' and 'ema' exclude each other; take one", what);
   check(settings.layer_decay > 0 && settings.layer_decay <= 1,
         "{}: 'layer_decay' must be above 0 and at most 1, not {}", what, settings.layer_decay);
   check_groups(settings.parameter_groups, what);
@@ -110,14 +116,16 @@ std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std:
 }
 
 train::OptimizerOptions optimizer_options(const RunSettings& settings) {
-  return {.kind = settings.optimizer == "sgd" ? train::OptimizerOptions::sgd : train::OptimizerOptions::adamw,
-          .beta1 = settings.beta1,
-          .beta2 = settings.beta2,
-          .eps = settings.epsilon,
-          .weight_decay = settings.weight_decay,
-          .momentum = {.share = settings.momentum, .nesterov = settings.momentum > 0 && settings.nesterov},
-          .clip_norm = settings.clip_norm,
-          .ema = settings.ema};
+  return {
+      .kind = settings.optimizer == "sgd" ? train::OptimizerOptions::sgd : train::OptimizerOptions::adamw,
+      .beta1 = settings.beta1,
+      .beta2 = settings.beta2,
+      .eps = settings.epsilon,
+      .weight_decay = settings.weight_decay,
+      .momentum = {.share = settings.momentum, .nesterov = settings.momentum > 0 && settings.nesterov},
+      .clip_norm = settings.clip_norm,
+      .ema = settings.ema,
+      .lookahead = {.every = settings.lookahead, .share = settings.lookahead_share, .power = settings.lookahead_power}};
 }
 
 train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFolder& folder,

@@ -33,6 +33,8 @@ struct RunSettings {
   std::vector<GroupSettings> parameter_groups;
   std::vector<std::string> freeze;
   float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f, ema = 0;
+  std::int64_t lookahead = 0;
+  float lookahead_share = 0.5f, lookahead_power = 0;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
   std::uint64_t seed = 1;
@@ -74,6 +76,13 @@ struct RunSettings {
     v("beta1", beta1, "Adam beta1."), v("beta2", beta2, "Adam beta2."), v("epsilon", epsilon, "Adam epsilon.");
     v("ema", ema,
       "Decay of an exponential moving average of the weights, which is then validated and saved; 0 disables it.");
+    v("lookahead", lookahead,
+      "Lookahead (Zhang et al. 2019): every so many steps slow weights follow the weights, which go on from there. The "
+      "slow ones are validated and saved. 0 disables it.");
+    v("lookahead_share", lookahead_share, "Lookahead: share of the slow weights that stays.");
+    v("lookahead_power", lookahead_power,
+      "Lookahead: the share grows with this power of the progress of the run, as in airbench (3); 0 keeps it the "
+      "same.");
     v("log_every", log_every, "Steps between log lines.");
     v("validate_every", validate_every, "Steps between validations.");
     v("save_every", save_every, "Steps between saved checkpoints.");

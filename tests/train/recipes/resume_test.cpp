@@ -117,6 +117,7 @@ class Resume : public testing::TestWithParam<const char*> {
     for (const auto& [flag, steps] : {std::pair{"--steps", 160}, {"--save-every", 9}, {"--validate-every", 24}})
       args.insert(args.end(), {flag, std::to_string(steps / kShorter)});
     args.insert(args.end(), {"--log-every", "2", "--average", "2"});
+    if (model == "language-model") args.insert(args.end(), {"--lookahead", "4", "--lookahead-power", "2"});
     if (model != "draw") args.insert(args.end(), {"--dropout", "0.1"});
     return args;
   }
