@@ -207,7 +207,7 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
           .rows_alike = true};
   job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n(), recording);
   if (w.dtype() == DType::i8 && windows) {
-    const detail::QuantisedImages images = detail::quantise_images(kernel, g.windows, g.m, pool);
+    const detail::QuantisedImages images = detail::quantise_images(kernel, g.windows, g.m, !by_lines, pool);
     job.windows = images.windows, job.k = kernel.padded(w.k()), job.a.dtype = DType::i8;
     job.dequantise = {images.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
   } else if (w.dtype() == DType::i8) {

@@ -2,6 +2,7 @@
 #include "attend/cpu/gemm/quantise_images.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "attend/cpu/scratch.h"
@@ -14,36 +15,66 @@ constexpr std::int64_t kPiece = 16384;  // numbers at a time
 
 std::int64_t round_up(std::int64_t a, std::int64_t to) { return (a + to - 1) / to * to; }
 
+// Places along one axis: outside in front of the image, in it, and all that windows read.
+struct Axis {
+  std::int64_t before = 0, inside = 0, all = 0;
+};
+
+Axis axis_of(std::int64_t size, std::int64_t padding, std::int64_t stride, std::int64_t dilation, std::int64_t results,
+             std::int64_t taps) {
+  return {padding, size, std::max(padding + size, (results - 1) * stride + (taps - 1) * dilation + 1)};
+}
+
 }  // namespace
 
-QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::int64_t m, ThreadPool& pool) {
+QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::int64_t m, bool pad, ThreadPool& pool) {
   thread_local Scratch scratch;
-  const std::int64_t image = from.height * from.width * from.channels, rows = from.results_h * from.results_w;
-  const std::int64_t images = m / rows, pieces = (image + kPiece - 1) / kPiece;
-  const std::int64_t bytes = round_up(images * image, 64);
+  const auto& [stride, padding, dilation, groups] = from.window;
+  Axis h{0, from.height, from.height}, w{0, from.width, from.width};
+  if (pad) {
+    h = axis_of(from.height, padding.h, stride.h, dilation.h, from.results_h, from.kernel_h);
+    w = axis_of(from.width, padding.w, stride.w, dilation.w, from.results_w, from.kernel_w);
+  }
+  const std::int64_t line = w.inside * from.channels, line_to = w.all * from.channels, image = h.inside * line;
+  const std::int64_t rows = from.results_h * from.results_w, images = m / rows, pieces = (image + kPiece - 1) / kPiece;
+  const std::int64_t bytes = round_up(images * h.all * line_to, 64);
   std::byte* to = scratch.get(static_cast<std::size_t>(bytes + 4 * (m + images * pieces)));
   float* scales = reinterpret_cast<float*>(to + bytes);
   float* most = scales + m;  // [images, pieces]
   const auto element = static_cast<std::int64_t>(bytes_of(from.dtype));
-  const auto piece_of = [&](std::int64_t i) {
-    const std::int64_t begin = i % pieces * kPiece;
-    return std::pair{i / pieces * image + begin, std::min(kPiece, image - begin)};
-  };
   const auto find_largest = [&](std::int64_t i) {
-    const auto [begin, count] = piece_of(i);
-    most[i] = kernel.largest({from.x + begin * element, from.dtype}, count);
+    const std::int64_t begin = i % pieces * kPiece;
+    most[i] =
+        kernel.largest({from.x + (i / pieces * image + begin) * element, from.dtype}, std::min(kPiece, image - begin));
+  };
+  const std::int64_t lines = std::max<std::int64_t>(1, kPiece / line_to), parts = (h.all + lines - 1) / lines;
+  const auto outside = [&](std::byte* begin, std::int64_t count) {
+    std::memset(begin, kernel.a_offset, static_cast<std::size_t>(count));
   };
   const auto round = [&](std::int64_t i) {
-    const auto [begin, count] = piece_of(i);
-    const float* of_image = most + i / pieces * pieces;
-    const float largest = *std::max_element(of_image, of_image + pieces);
-    kernel.round({from.x + begin * element, from.dtype}, count, largest > 0 ? 127.0f / largest : 0.0f, kernel.a_offset,
-                 to + begin);
-    if (i % pieces == 0) std::fill_n(scales + i / pieces * rows, rows, largest / 127.0f);
+    const std::int64_t which = i / parts, first = i % parts * lines;
+    const float largest = *std::max_element(most + which * pieces, most + (which + 1) * pieces);
+    const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
+    for (std::int64_t l = first; l < std::min(h.all, first + lines); ++l) {
+      std::byte* into = to + (which * h.all + l) * line_to;
+      const std::int64_t y = l - h.before, left = w.before * from.channels;
+      if (y < 0 || y >= h.inside) {
+        outside(into, line_to);
+        continue;
+      }
+      outside(into, left);
+      kernel.round({from.x + (which * image + y * line) * element, from.dtype}, line, inverse, kernel.a_offset,
+                   into + left);
+      outside(into + left + line, line_to - left - line);
+    }
+    if (first == 0) std::fill_n(scales + which * rows, rows, largest / 127.0f);
   };
-  pool.run({ThreadPool::each(images * pieces, find_largest), ThreadPool::each(images * pieces, round)});
+  pool.run({ThreadPool::each(images * pieces, find_largest), ThreadPool::each(images * parts, round)});
   QuantisedImages quantised{from, scales};
-  quantised.windows.x = to, quantised.windows.dtype = DType::i8, quantised.windows.outside = kernel.a_offset;
+  Windows& windows = quantised.windows;
+  windows.x = to, windows.dtype = DType::i8, windows.outside = kernel.a_offset;
+  windows.height = h.all, windows.width = w.all;
+  if (pad) windows.window.padding = {0, 0};
   return quantised;
 }
 

@@ -13,7 +13,8 @@ struct QuantisedImages {
   const float* scales = nullptr;  // [m], the scale of the image that each row reads
 };
 
-// from: windows of all channels, m of them. Valid until this thread's next call.
-QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::int64_t m, ThreadPool& pool);
+// from: windows of all channels, m of them. pad: with what is outside of the images, so that all windows are inside and
+// whole lines of them can be read where they lie. Valid until this thread's next call.
+QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::int64_t m, bool pad, ThreadPool& pool);
 
 }  // namespace attend::cpu::detail
