@@ -139,9 +139,12 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   }
   std::string types;
   for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
+  // A model of one direction has it in its name.
+  const bool ways = config.is_object() && config.contains("directions") && config["directions"].is_string();
+  const std::string directions = ways ? fmt::format("  directions  {}\n", printable(config["directions"].text())) : "";
   streams.out << fmt::format(
-      "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  {:<10}  {}\n\n",
-      printable(folder.string()), printable(type), printable(use), with_commas(summary.all.numbers),
+      "{}\n  model       {}\n  use         {}\n{}  parameters  {}\n  on disk     {} ({})\n  {:<10}  {}\n\n",
+      printable(folder.string()), printable(type), printable(use), directions, with_commas(summary.all.numbers),
       size_text(summary.all.bytes), types, input.name, printable(reads));
   std::size_t width = 4;
   for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());

@@ -31,6 +31,7 @@ namespace {
 
 constexpr const char* kTranslateExamples = R"(
   echo "I am a student." | attend translate # use the bundled model
+  echo "Je suis une étudiante." | attend translate # it also translates French to English
   attend translate --model runs/en-de test.en > test.de # translate a file, line by line
   attend translate --show-attention # show the attention weights
   attend translate --model opus-mt-en-fr < test.en # a Marian model from the Hugging Face hub
