@@ -1,7 +1,7 @@
 // Convolutions as products: what the windows of some thousand results read is laid out in rows (im2col), a few
 // megabytes at a time, and multiplied by the weight, whose rows [kh, kw, C / groups] are in the same order. The way
-// back to x is the product first and then a sum, by place, over the windows that read it, so that no two threads add to
-// one place.
+// back to x is a convolution of dy by the turned weight where the stride is 1. Otherwise it is the product first and
+// then a sum, by place, over the windows that read it, so that no two threads add to one place.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -39,6 +39,17 @@ struct Geometry : ConvolutionSizes {
             .kernel_h = kernel_h,
             .kernel_w = kernel_w,
             .inputs = inputs};
+  }
+
+  // What a place of x is read by, as windows of dy; with a stride of 1.
+  Windows windows_of_dy(const Tensor& dy, std::int64_t group) const {
+    const Extent2 &padding = window.padding, &dilation = window.dilation;
+    Windows of = windows(dy, 0);
+    of.x = static_cast<const std::byte*>(at(dy.raw(), group * outputs, dy.dtype()));
+    of.window.padding = {(kernel_h - 1) * dilation.h - padding.h, (kernel_w - 1) * dilation.w - padding.w};
+    of.height = results_h, of.width = results_w, of.channels = results;
+    of.results_h = height, of.results_w = width, of.inputs = outputs;
+    return of;
   }
 
   std::int64_t pixels() const { return batch * results_h * results_w; }
@@ -112,6 +123,29 @@ void collect(const Geometry& g, const float* columns, std::int64_t first, std::i
     }
   }
   put(sum, 1, dx, g.inputs, accumulate);
+}
+
+// Whether the gradient of x is done as a convolution of dy. With a stride of 1 every window of dy begins a place after
+// the last; and turning the weight must be little beside what a product's rows take to be written and added up.
+bool is_convolution_of_dy(const Geometry& g) {
+  const auto& [stride, padding, dilation, groups] = g.window;
+  if (g.batch * g.height * g.width < 8 * g.outputs) return false;
+  return stride.h == 1 && stride.w == 1 && padding.h <= (g.kernel_h - 1) * dilation.h &&
+         padding.w <= (g.kernel_w - 1) * dilation.w;
+}
+
+// A group's weight for that: [inputs, kh, kw, outputs], taps in reverse order.
+template <class T>
+void turn_weight(const Geometry& g, const T* weight, T* to, ThreadPool& pool) {
+  const std::int64_t taps = g.kernel_h * g.kernel_w;
+  constexpr std::int64_t kTogether = 16;  // inputs: a line of the weight, and so many lines of the result
+  pool.for_each((g.inputs + kTogether - 1) / kTogether, [&](std::int64_t part) {
+    const std::int64_t begin = part * kTogether, end = std::min(g.inputs, begin + kTogether);
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      for (std::int64_t o = 0; o < g.outputs; ++o)
+        for (std::int64_t c = begin; c < end; ++c)
+          to[(c * taps + taps - 1 - tap) * g.outputs + o] = weight[(o * taps + tap) * g.inputs + c];
+  });
 }
 
 // A stretch of x: rows [begin, end) of all B · H, and the rows of y, of all B · OH, that read any of them.
@@ -193,6 +227,25 @@ void CpuBackend::convolution_input(const Convolution& args, const Tensor& dy, co
   }
   const cpu::Geometry g(args, dx.into, weight, dy);
   const DType dtype = dy.dtype();
+  if (cpu::is_convolution_of_dy(g)) {
+    void* turned = scratch(g.inputs * g.kernel_h * g.kernel_w * g.outputs);
+    for (std::int64_t group = 0; group < args.groups; ++group) {
+      const std::int64_t first = group * g.outputs;
+      cpu::with_element(dtype, "convolution", [&](auto element) {
+        using T = decltype(element);
+        cpu::turn_weight(g, weight.data<T>() + first * g.row(), static_cast<T*>(turned), pool());
+      });
+      cpu::Gemm product{.m = g.batch * g.height * g.width, .n = g.inputs, .k = g.kernel_h * g.kernel_w * g.outputs};
+      product.a = {nullptr, dtype, product.k, false};
+      product.windows = g.windows_of_dy(dy, group);
+      product.b = {turned, dtype, product.k, true};
+      product.c = cpu::at(dx.into.raw(), group * g.inputs, dx.into.dtype());
+      product.c_dtype = dx.into.dtype(), product.c_stride = g.channels, product.accumulate = dx.accumulate;
+      product.precision = precision_;
+      cpu::gemm(product, pool());
+    }
+    return;
+  }
   const std::int64_t rows = g.batch * g.height, step = cpu::band_rows(g);
   for (std::int64_t begin = 0, next = 0; begin < rows; begin = next) {
     // A part of an image ends where the image does.

@@ -33,6 +33,8 @@ struct Windows {
             std::int64_t depth, std::byte* to) const;
 
  private:
+  // Whether every window is inside of the image, and each of its lines one run of memory.
+  bool in_runs() const;
   // Rows p to p + rows - 1 from k to the end of its line of the window, if all are inside of the image and a step apart
   // in memory; else no data.
   detail::Operand in_place(std::int64_t p, int rows, std::int64_t k) const;

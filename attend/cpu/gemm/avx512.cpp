@@ -30,12 +30,11 @@ ATTEND_AVX512 void pack_words_avx512(const Operand& from, int rows, int width, s
       }
     return;
   }
-  const std::int64_t step = 4 * from.row_step;
   alignas(64) std::byte edge[16 * 64];
   for (int r = 0; r < width && r < rows; r += 16) {
     const __mmask16 wide = lanes(width - r);
-    const RowOffsets offsets = row_offsets(step, rows - r), whole = row_offsets(64, 16);
-    const std::byte* source = from.data + r * step;
+    const RowOffsets offsets = row_offsets(from, r, rows - r), whole = row_offsets(64, 16);
+    const std::byte* source = from.data;
     std::byte* target = to + 4 * r;
     std::int64_t kk = 0;
     for (; kk + 16 <= k; kk += 16) transpose_words(source + 4 * kk, offsets, target + kk * pitch, pitch, wide, 16);
@@ -48,7 +47,7 @@ ATTEND_AVX512 void pack_words_avx512(const Operand& from, int rows, int width, s
 }
 
 void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
+  pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1, from.rows_at}, rows, width, k / 4, to);
 }
 
 ATTEND_AVX512 float largest_avx512(const FloatRow& from, std::int64_t k) { return largest_of_row<16>(from, k); }
@@ -335,6 +334,7 @@ constexpr Kernel kF32{.name = "avx512 f32",
                       .exact_rows = true,
                       .direct = true,
                       .in_place = kMaxRows,
+                      .packs_apart = true,
                       .pack_a = pack_f32_avx512,
                       .pack_b = pack_f32_avx512,
                       .multiply = multiply<F32Step>,
@@ -383,6 +383,7 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .fetch_output = true,
                        .fetch_twice = true,
                        .in_place = kMaxRows,
+                       .packs_apart = true,
                        .pack_a = pack_int8_avx512,
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Step>,

@@ -32,6 +32,12 @@ struct RowOffsets {
   std::int64_t of[16];
 };
 
+inline RowOffsets row_offsets(const Operand& from, int first, int count) {
+  RowOffsets rows;
+  for (int i = 0; i < 16; ++i) rows.of[i] = from.bytes_to(first + (i < count ? i : count - 1));
+  return rows;
+}
+
 inline RowOffsets row_offsets(std::int64_t pitch, int count) {
   RowOffsets rows;
   for (int i = 0; i < 16; ++i) rows.of[i] = (i < count ? i : count - 1) * pitch;

@@ -7,6 +7,7 @@
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/pad_images.h"
 
 namespace attend::cpu {
 
@@ -67,7 +68,7 @@ void gemm(const Gemm& g, ThreadPool& pool) {
                   .k = g.k,
                   .a = side(g.a, !g.a.transposed),
                   .b = side(g.b, g.b.transposed),
-                  .windows = g.windows,
+                  .windows = g.windows.x != nullptr ? detail::pad_images(g.windows, g.m, pool) : Windows{},
                   .b_panels = nullptr,
                   .out = g.output(),
                   .dequantise = {},

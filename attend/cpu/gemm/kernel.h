@@ -21,7 +21,12 @@ struct Operand {
   const std::byte* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t row_step = 0, k_step = 0;
+  // Bytes from data to each row, where they are not a step apart; for kernels that pack them so (packs_apart).
+  const std::int64_t* rows_at = nullptr;
 
+  std::int64_t bytes_to(int row) const {
+    return rows_at != nullptr ? rows_at[row] : row * row_step * static_cast<std::int64_t>(bytes_of(dtype));
+  }
   Operand at(std::int64_t row, std::int64_t k) const {
     Operand moved = *this;
     moved.data += (row * row_step + k * k_step) * static_cast<std::int64_t>(bytes_of(dtype));
@@ -119,6 +124,7 @@ struct Kernel {
   bool exact_rows = false;               // a tile of fewer than mr rows writes no others
   bool direct = false;                   // the micro-kernel can write a tile of whole columns straight to C
   int in_place = 0;                      // the micro-kernel also takes B by rows of n, and so many rows of A, unpacked
+  bool packs_apart = false;              // pack_a takes Operand::rows_at, of f32 or of this kernel's bytes
   bool a_tiles = false;                  // the micro-kernel takes A by rows where they fill whole tiles
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;

@@ -19,8 +19,9 @@ Four load(const float* from) {
 }
 
 // to[k][row] = from[row][k] for four rows and four k.
-void transpose_four(const float* from, std::int64_t row_step, float* to, std::int64_t width) {
-  const Four a = load(from), b = load(from + row_step), c = load(from + 2 * row_step), d = load(from + 3 * row_step);
+void transpose_four(const std::byte* const (&rows)[4], std::int64_t k, float* to, std::int64_t width) {
+  const auto from = [&](int i) { return load(reinterpret_cast<const float*>(rows[i]) + k); };
+  const Four a = from(0), b = from(1), c = from(2), d = from(3);
   const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
   const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
   const Four out[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
@@ -51,12 +52,14 @@ void pack_words(const Operand& from, int rows, int width, std::int64_t k, float*
   }
   const std::int64_t whole = k / 4 * 4;
   int r = 0;
-  for (; r + 4 <= rows; r += 4)
-    for (std::int64_t kk = 0; kk < whole; kk += 4)
-      transpose_four(data + r * from.row_step + kk, from.row_step, to + kk * width + r, width);
+  for (; r + 4 <= rows; r += 4) {
+    const std::byte* four[4];
+    for (int i = 0; i < 4; ++i) four[i] = from.data + from.bytes_to(r + i);
+    for (std::int64_t kk = 0; kk < whole; kk += 4) transpose_four(four, kk, to + kk * width + r, width);
+  }
   for (int i = 0; i < rows; ++i)
     for (std::int64_t kk = i < r ? whole : 0; kk < k; ++kk)
-      std::memcpy(to + kk * width + i, data + i * from.row_step + kk, 4);
+      std::memcpy(to + kk * width + i, from.data + from.bytes_to(i) + 4 * kk, 4);
 }
 
 }  // namespace
@@ -78,7 +81,8 @@ void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byt
 }
 
 void pack_int8_words(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  pack_words({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, reinterpret_cast<float*>(to));
+  pack_words({from.data, DType::f32, from.row_step / 4, 1, from.rows_at}, rows, width, k / 4,
+             reinterpret_cast<float*>(to));
 }
 
 }  // namespace attend::cpu::detail

@@ -9,6 +9,7 @@
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
 #include "attend/cpu/gemm/lines.h"
+#include "attend/cpu/gemm/pad_images.h"
 #include "attend/cpu/gemm/quantise_images.h"
 #include "attend/cpu/recording.h"
 #include "attend/cpu/scratch.h"
@@ -206,6 +207,7 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
           .dequantise = {},
           .rows_alike = true};
   job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n(), recording);
+  if (w.dtype() != DType::i8 && windows && !by_lines) job.windows = detail::pad_images(g.windows, g.m, pool);
   if (w.dtype() == DType::i8 && windows) {
     const detail::QuantisedImages images = detail::quantise_images(kernel, g.windows, g.m, !by_lines, pool);
     job.windows = images.windows, job.k = kernel.padded(w.k()), job.a.dtype = DType::i8;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
+#include "attend/cpu/gemm/pad_images.h"
 #include "attend/cpu/scratch.h"
 
 namespace attend::cpu::detail {
@@ -15,29 +15,16 @@ constexpr std::int64_t kPiece = 16384;  // numbers at a time
 
 std::int64_t round_up(std::int64_t a, std::int64_t to) { return (a + to - 1) / to * to; }
 
-// Places along one axis: outside in front of the image, in it, and all that windows read.
-struct Axis {
-  std::int64_t before = 0, inside = 0, all = 0;
-};
-
-Axis axis_of(std::int64_t size, std::int64_t padding, std::int64_t stride, std::int64_t dilation, std::int64_t results,
-             std::int64_t taps) {
-  return {padding, size, std::max(padding + size, (results - 1) * stride + (taps - 1) * dilation + 1)};
-}
-
 }  // namespace
 
 QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::int64_t m, bool pad, ThreadPool& pool) {
   thread_local Scratch scratch;
-  const auto& [stride, padding, dilation, groups] = from.window;
-  Axis h{0, from.height, from.height}, w{0, from.width, from.width};
-  if (pad) {
-    h = axis_of(from.height, padding.h, stride.h, dilation.h, from.results_h, from.kernel_h);
-    w = axis_of(from.width, padding.w, stride.w, dilation.w, from.results_w, from.kernel_w);
-  }
+  PaddedImages padded(from, m);
+  if (!pad) padded.h = {0, from.height, from.height}, padded.w = {0, from.width, from.width};
+  const Axis &h = padded.h, &w = padded.w;
   const std::int64_t line = w.inside * from.channels, line_to = w.all * from.channels, image = h.inside * line;
-  const std::int64_t rows = from.results_h * from.results_w, images = m / rows, pieces = (image + kPiece - 1) / kPiece;
-  const std::int64_t bytes = round_up(images * h.all * line_to, 64);
+  const std::int64_t rows = from.results_h * from.results_w, pieces = (image + kPiece - 1) / kPiece;
+  const std::int64_t images = padded.images, bytes = round_up(padded.lines() * line_to, 64);
   std::byte* to = scratch.get(static_cast<std::size_t>(bytes + 4 * (m + images * pieces)));
   float* scales = reinterpret_cast<float*>(to + bytes);
   float* most = scales + m;  // [images, pieces]
@@ -70,12 +57,9 @@ QuantisedImages quantise_images(const Kernel& kernel, const Windows& from, std::
     if (first == 0) std::fill_n(scales + which * rows, rows, largest / 127.0f);
   };
   pool.run({ThreadPool::each(images * pieces, find_largest), ThreadPool::each(images * parts, round)});
-  QuantisedImages quantised{from, scales};
-  Windows& windows = quantised.windows;
+  Windows windows = pad ? padded.windows(from, to) : from;
   windows.x = to, windows.dtype = DType::i8, windows.outside = kernel.a_offset;
-  windows.height = h.all, windows.width = w.all;
-  if (pad) windows.window.padding = {0, 0};
-  return quantised;
+  return {windows, scales};
 }
 
 }  // namespace attend::cpu::detail

@@ -15,6 +15,7 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/neon.cpp
     attend/cpu/gemm/pack.cpp
     attend/cpu/gemm/packed.cpp
+    attend/cpu/gemm/pad_images.cpp
     attend/cpu/gemm/plan.cpp
     attend/cpu/gemm/quantise_images.cpp
     attend/cpu/gemm/wasm.cpp

@@ -13,6 +13,8 @@ namespace {
 
 thread_local detail::Scratch laid_out;
 
+constexpr int kMostRows = 32;  // of a panel
+
 }  // namespace
 
 void Windows::lay_out(std::int64_t p, std::int64_t k, std::int64_t depth, std::byte* to) const {
@@ -47,15 +49,39 @@ detail::Operand Windows::in_place(std::int64_t p, int rows, std::int64_t k) cons
   return {x + at * static_cast<std::int64_t>(bytes_of(dtype)), dtype, window.stride.w * channels, 1};
 }
 
+bool Windows::in_runs() const {
+  const auto fits = [](std::int64_t results, std::int64_t stride, std::int64_t taps, std::int64_t dilation,
+                       std::int64_t size) { return (results - 1) * stride + (taps - 1) * dilation < size; };
+  return inputs == channels && window.dilation.w == 1 && window.padding.h == 0 && window.padding.w == 0 &&
+         fits(results_h, window.stride.h, kernel_h, window.dilation.h, height) &&
+         fits(results_w, window.stride.w, kernel_w, 1, width);
+}
+
 void Windows::pack(const detail::Kernel& kernel, std::int64_t p, int rows, int width_of_panel, std::int64_t k,
                    std::int64_t depth, std::byte* to) const {
   const std::int64_t line = kernel_w * inputs, end = k + depth;
   // Line by line of the window, if the kernel's steps of k end where taps do.
   const bool lines = inputs % kernel.k_step == 0;
+  const auto element = static_cast<std::int64_t>(bytes_of(dtype));
+  std::int64_t rows_at[kMostRows];
+  const bool apart = lines && rows <= kMostRows && kernel.packs_apart && dtype != DType::bf16 && in_runs();
+  if (apart) {
+    std::int64_t ow = p % results_w, oh = p / results_w % results_h, b = p / (results_w * results_h);
+    for (int r = 0; r < rows; ++r) {
+      rows_at[r] = ((b * height + oh * window.stride.h) * width + ow * window.stride.w) * channels * element;
+      if (++ow < results_w) continue;
+      ow = 0;
+      if (++oh == results_h) oh = 0, ++b;
+    }
+  }
   for (std::int64_t next; k < end; k = next) {
     next = lines ? std::min(end, (k / line + 1) * line) : end;
-    const std::int64_t count = next - k;
-    detail::Operand from = lines ? in_place(p, rows, k) : detail::Operand{};
+    const std::int64_t count = next - k, i = k / line;
+    detail::Operand from;
+    if (apart)
+      from = {x + (i * window.dilation.h * width * channels + k - i * line) * element, dtype, 0, 1, rows_at};
+    else if (lines)
+      from = in_place(p, rows, k);
     if (from.data == nullptr) {
       const auto bytes = count * static_cast<std::int64_t>(bytes_of(dtype));
       // A step more: a row that ends within one is read to its end.
