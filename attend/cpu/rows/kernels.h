@@ -249,6 +249,8 @@ struct RowKernels {
   ByType<void(const AdditiveRows& args)> additive_scores_backward;
 
   // Entries from `seen` on are masked.
+  // The largest number of each of so many blocks of a row.
+  ByType<void(const void* x, std::int64_t blocks, std::int64_t block, float* maxima)> block_maxima;
   ByType<void(const void* x, void* y, std::int64_t seen, std::int64_t n)> softmax;
   float (*largest)(const float* x, std::int64_t n);
   void (*weigh)(const float* x, float* y, float most, float scale, std::int64_t n);  // y = exp((x - most) · scale)

@@ -14,6 +14,11 @@ ATTEND_INLINE float row_max(const E* x, std::int64_t n) {
 }
 
 template <class E>
+void block_maxima(const void* x, std::int64_t blocks, std::int64_t block, float* maxima) {
+  for (std::int64_t i = 0; i < blocks; ++i) maxima[i] = row_max(static_cast<const E*>(x) + i * block, block);
+}
+
+template <class E>
 void softmax_row(const void* x_, void* y_, std::int64_t seen, std::int64_t n) {
   const E* x = static_cast<const E*>(x_);
   E* y = static_cast<E*>(y_);
@@ -155,6 +160,7 @@ void set_softmax(RowKernels& table) {
   table.consistency[0] = consistency_rows<float>, table.consistency[1] = consistency_rows<Bf16Bits>;
   table.consistency_backward[0] = consistency_backward_rows<float>;
   table.consistency_backward[1] = consistency_backward_rows<Bf16Bits>;
+  table.block_maxima[0] = block_maxima<float>, table.block_maxima[1] = block_maxima<Bf16Bits>;
   table.softmax[0] = softmax_row<float>, table.softmax[1] = softmax_row<Bf16Bits>;
   table.largest = row_max<float>, table.weigh = weigh_row;
   table.softmax_backward[0] = softmax_backward_row<float>, table.softmax_backward[1] = softmax_backward_row<Bf16Bits>;
