@@ -110,7 +110,7 @@ ResNet9Stage::ResNet9Stage(const ResNet9Config& config, std::int64_t in, std::in
 
 Tensor ResNet9Stage::operator()(const Tensor& x) const {
   const Tensor pooled = ops::max_pool2d(convolution_(x), {.kernel = {2, 2}, .stride = {2, 2}});
-  const Tensor first = ops::activation(normalization_(pooled), activation_);  // [B, H / 2, W / 2, out]
+  const Tensor first = normalization_(pooled, activation_);  // [B, H / 2, W / 2, out]
   Tensor y = first;
   for (const nn::ConvNorm& layer : layers_)
     y = layer(y, activation_, layers_.size() > 1 && &layer == &layers_.back() ? first : Tensor());

@@ -127,7 +127,7 @@ Tensor Generator::operator()(const Tensor& noise, const Tensor& classes) const {
     x = stages_[i](x, classes);  // [B, 2·H, 2·W, C of the stage]
     if (static_cast<std::int64_t>(i) + 1 == attention_stage_) x = (*attention_)(x);
   }
-  return ops::tanh(rgb_(ops::relu(norm_(x))));  // [B, size, size, 3]
+  return ops::tanh(rgb_(norm_(x, Activation::relu)));  // [B, size, size, 3]
 }
 
 DownBlock::DownBlock(std::int64_t in, std::int64_t out, const DownBlockConfig& config)

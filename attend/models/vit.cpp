@@ -189,7 +189,7 @@ Tensor ConvolutionStem::operator()(const Tensor& pixels) const {
     return x;  // [B, side, side, C]
   }
   // After the first convolution each one halves height and width.
-  for (std::size_t i = 0; i < convolutions_.size(); ++i) x = ops::relu(norms_[i](convolutions_[i](x)));
+  for (std::size_t i = 0; i < convolutions_.size(); ++i) x = norms_[i](convolutions_[i](x), Activation::relu);
   return (*projection_)(x);  // [B, side, side, C]
 }
 

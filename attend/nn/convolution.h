@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "attend/nn/parameter.h"
-#include "attend/ops/activation.h"
-#include "attend/ops/arithmetic.h"
 #include "attend/ops/convolution.h"
 #include "attend/ops/image_norm.h"
 #include "attend/tensor/pass.h"
@@ -66,10 +64,11 @@ class BatchNorm {
         variance_{{width}, {Init::ones}, Role::buffer},
         options_(options) {}
 
-  Tensor operator()(const Tensor& x) const {
+  // activation(norm(x) + residual), where there is a residual.
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none, const Tensor& residual = {}) const {
     ops::BatchNormOptions options = options_;
     if (!x.pass() || !x.pass()->recording()) options.frozen = true;
-    return ops::batch_norm(x, weight_, bias_, {mean_, variance_}, options);
+    return ops::batch_norm(x, weight_, bias_, {mean_, variance_}, options, activation, residual);
   }
   const Tensor& bias() const { return bias_; }
   // Moves the scale out of the norm: returns the factor of each channel. The norm itself then only adds its bias.
@@ -95,9 +94,7 @@ class ConvNorm {
   Tensor operator()(const Tensor& x, Activation activation, const Tensor& residual = {}) const {
     if (folded_ && !(x.pass() && x.pass()->recording()))
       return convolution_(x, normalization_.bias(), activation, residual);
-    Tensor y = normalization_(convolution_(x));
-    if (residual.defined()) y = ops::add(y, residual);
-    return activation == Activation::none ? y : ops::activation(y, activation);
+    return normalization_(convolution_(x), activation, residual);
   }
   // Folds the norm and waits for the device. Call it when the weights are loaded and no longer trained; a second call
   // does nothing.

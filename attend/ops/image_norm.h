@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "attend/tensor/activation.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {
@@ -19,12 +20,14 @@ struct RunningStatistics {
   Tensor mean, variance;
 };
 
-// y = (x - mean) / sqrt(var + eps) · weight + bias, with mean and variance of each channel over all other axes. It also
-// updates the running statistics, which may be undefined. A recomputed piece of a model does not update them again.
+// y = activation((x - mean) / sqrt(var + eps) · weight + bias + residual), with mean and variance of each channel over
+// all other axes. The residual is as x, or undefined. It also updates the running statistics, which may be undefined.
+// A recomputed piece of a model does not update them again. The sum and a relu cost no pass over memory of their own.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const RunningStatistics& running,
-                  const BatchNormOptions& options = {});
+                  const BatchNormOptions& options = {}, Activation activation = Activation::none,
+                  const Tensor& residual = {});
 
-// The same over each group of C / groups channels of each image; C groups are instance norm. weight and bias may be
+// The norm over each group of C / groups channels of each image; C groups are instance norm. weight and bias may be
 // undefined.
 Tensor group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t groups, float eps = 1e-5f);
 

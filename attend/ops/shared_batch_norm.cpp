@@ -75,44 +75,45 @@ void add_gradient(const Tensor& sums, const Grad& to) {
 
 }  // namespace
 
-Tensor shared_batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const RunningStatistics& running,
-                         const BatchNormOptions& options, BatchSums& sums) {
-  const std::int64_t rows = x.rows(), channels = x.width();
-  check(rows > 0 && rows * sums.processes() > 1, "batch_norm: a batch of one value a channel, {}, has no variance",
-        x.shape());
-  Backend& backend = x.backend();
-  const Shape folded{1, rows, channels};
-  const Tensor y = like(x), own = like(x, {2, channels}, DType::f32);
-  const Tensor mean = like(x, {1, channels}, DType::f32), rstd = like(mean);
-  GroupNorm args{.x = x.reshape(folded), .weight = weight, .bias = bias, .groups = channels, .eps = options.eps};
+GroupNorm shared_batch_norm(const GroupNorm& args, const Tensor& y, const Tensor& mean, const Tensor& rstd,
+                            BatchSums& sums) {
+  Backend& backend = args.x.backend();
+  const std::int64_t rows = args.x.dim(1), channels = args.x.dim(2);
+  const Tensor own = like(mean, {2, channels});
+  GroupNorm here = args;
   backend.fill(own, 0);
-  args.running_mean = row(own, 0), args.running_variance = row(own, 1), args.momentum = 1;
-  backend.group_norm(args, y.reshape(folded), mean, rstd);
+  here.running_mean = row(own, 0), here.running_variance = row(own, 1), here.momentum = 1;
+  here.residual = {}, here.relu = false;
+  backend.group_norm(here, y, mean, rstd);
   const Tensor all = statistics_of_all(own, rows, sums);
-  const bool moves = !x.pass()->replaying();
-  if (moves && running.mean.defined())
-    move_running(running, all, options.momentum, static_cast<double>(rows * sums.processes()));
-  args.running_mean = row(all, 0), args.running_variance = row(all, 1), args.frozen = true;
-  backend.group_norm(args, y.reshape(folded), mean, rstd);
-  return record(y, {x, weight, bias}, [args, mean, rstd, folded, shared = &sums](const Tensor& dy, Grads& grad) {
-    Backend& backend = dy.backend();
-    Grad dx = grad(args.x);
-    if (dx) dx.into = dx.into.reshape(folded);
-    const Tensor own = like(mean, {2, folded[2]});
-    GroupNorm here = args;
-    here.frozen = false, here.running_mean = here.running_variance = {};
-    backend.group_norm_backward(here, dy.reshape(folded), mean, rstd, dx, {row(own, 1)}, {row(own, 0)});
-    add_gradient(row(own, 1), grad(args.weight));
-    add_gradient(row(own, 0), grad(args.bias));
-    // This runs even if dx is not wanted, because all processes must take part in the sums.
-    const Tensor factors = corrections(args, rstd, own, *shared);
-    if (!dx) return;
-    GroupNorm line = args;
-    line.bias = row(factors, 0), line.weight = row(factors, 1);
-    const Tensor more = like(dy, folded);
-    backend.group_norm(line, more, mean, rstd);
-    backend.scale(more, 1, {dx.into, true});
-  });
+  if (args.running_mean.defined())
+    move_running({args.running_mean, args.running_variance}, all, args.momentum,
+                 static_cast<double>(rows * sums.processes()));
+  GroupNorm shared = args;
+  shared.running_mean = row(all, 0), shared.running_variance = row(all, 1), shared.frozen = true;
+  backend.group_norm(shared, y, mean, rstd);
+  return shared;
+}
+
+void shared_batch_norm_backward(const GroupNorm& args, const Tensor& y, const Tensor& dy, const Tensor& mean,
+                                const Tensor& rstd, const Grad& dx, const Tensor& dsum, const Grad& dweight,
+                                const Grad& dbias, BatchSums& sums) {
+  Backend& backend = dy.backend();
+  const Tensor own = like(mean, {2, args.x.dim(2)});
+  GroupNorm here = args;
+  here.frozen = false;
+  backend.group_norm_backward(here, y, dy, mean, rstd, dx, dsum, {row(own, 1)}, {row(own, 0)});
+  add_gradient(row(own, 1), dweight);
+  add_gradient(row(own, 0), dbias);
+  // This runs even if dx is not wanted, because all processes must take part in the sums.
+  const Tensor factors = corrections(args, rstd, own, sums);
+  if (!dx) return;
+  GroupNorm line = args;
+  line.relu = false;
+  line.bias = row(factors, 0), line.weight = row(factors, 1);
+  const Tensor more = like(dy);
+  backend.group_norm(line, more, mean, rstd);
+  backend.scale(more, 1, {dx.into, true});
 }
 
 }  // namespace attend::ops

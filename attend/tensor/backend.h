@@ -112,8 +112,8 @@ struct AddNorm {
   Dropout dropout = {};
 };
 
-// y = (x - mean) · rstd · weight + bias with one mean and rstd for each image and group of channels: group norm, and
-// with an image of all rows and a group a channel batch norm.
+// y = relu((x - mean) · rstd · weight + bias + residual) with one mean and rstd for each image and group of channels:
+// group norm, and with an image of all rows and a group a channel batch norm.
 struct GroupNorm {
   Tensor x;             // [A, N, C]
   Tensor weight, bias;  // [C]; both may be undefined
@@ -122,7 +122,9 @@ struct GroupNorm {
   // f32 [C], A is 1 and groups C: moved towards the batch's (its variance the unbiased one) by momentum.
   Tensor running_mean = {}, running_variance = {};
   float momentum = 0;
-  bool frozen = false;  // the statistics are the running ones, and constants
+  bool frozen = false;   // the statistics are the running ones, and constants
+  Tensor residual = {};  // as x; may be undefined
+  bool relu = false;
 };
 
 enum class RnnKind : std::uint8_t { tanh, gru, lstm };

@@ -44,8 +44,8 @@ class NullBackend : public Backend {
   void add_norm_backward(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
                          const Grad&, const Grad&, const Grad&, const Grad&) override {}
   void group_norm(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&) override {}
-  void group_norm_backward(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
-                           const Grad&) override {}
+  void group_norm_backward(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
+                           const Tensor&, const Grad&, const Grad&) override {}
   void convolution(const Convolution&, const Tensor&, const Tensor&, const Tensor&, Activation, const Grad&) override {}
   void convolution_input(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}
   void convolution_weight(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}

@@ -1,4 +1,4 @@
-// What stands around convolutions: pooling, norms over places, resizing, rolls and windows.
+// What stands around convolutions: pooling, resizing, rolls and windows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "attend/ops/image_norm.h"
 #include "attend/ops/pooling.h"
 #include "attend/ops/resize.h"
 #include "attend/ops/windows.h"
@@ -70,79 +69,6 @@ Case pool_case(const Shape& x, PoolKind kind, const ops::PoolOptions& how) {
         return {ops::adaptive_avg_pool2d(in[0], how.kernel)};
       },
       .reference = [kind, how](std::span<const Array> in) { return Arrays{pool_reference(in[0], kind, how)}; },
-  };
-}
-
-// ---- Norms. A batch norm has all rows as one image, and a group a channel.
-Array norm_reference(const Array& x, const Array* weight, const Array* bias, std::int64_t images, std::int64_t groups) {
-  Array y(x.shape);
-  const std::int64_t C = x.width(), N = images > 0 ? x.rows() / images : 0, D = C / groups;
-  for (std::int64_t a = 0; a < images; ++a)
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const auto over = [&](auto&& each) {
-        for (std::int64_t n = 0; n < N; ++n)
-          for (std::int64_t c = g * D; c < (g + 1) * D; ++c) each(a * N + n, c);
-      };
-      const auto count = static_cast<double>(N * D);
-      double mean = 0, variance = 0;
-      over([&](std::int64_t r, std::int64_t c) { mean += x.at(r, c) / count; });
-      over([&](std::int64_t r, std::int64_t c) { variance += std::pow(x.at(r, c) - mean, 2) / count; });
-      over([&](std::int64_t r, std::int64_t c) {
-        y.at(r, c) =
-            (x.at(r, c) - mean) / std::sqrt(variance + static_cast<double>(1e-5f)) * (weight ? (*weight)(c) : 1) +
-            (bias ? (*bias)(c) : 0);
-      });
-    }
-  return y;
-}
-
-Case group_norm_case(const Shape& x, std::int64_t groups, bool affine, double offset = 0) {
-  Case one{
-      .name = with_shape("group_norm", x) + fmt::format("_g{}", groups) + (affine ? "" : "_plain") +
-              (offset != 0 ? "_offset" : ""),
-      .inputs = {reals(x, offset - 2, offset + 2)},
-      .run = [groups, affine](std::span<const Tensor> in) -> Tensors {
-        return {ops::group_norm(in[0], affine ? in[1] : Tensor(), affine ? in[2] : Tensor(), groups)};
-      },
-      .reference =
-          [groups, affine](std::span<const Array> in) {
-            return Arrays{
-                norm_reference(in[0], affine ? &in[1] : nullptr, affine ? &in[2] : nullptr, in[0].dim(0), groups)};
-          },
-  };
-  if (affine) one.inputs.push_back(weights({x[-1]}, 0.5, 1.5)), one.inputs.push_back(weights({x[-1]}));
-  return one;
-}
-
-Case batch_norm_case(const Shape& x, double offset = 0) {
-  return {
-      .name = with_shape("batch_norm", x) + (offset != 0 ? "_offset" : ""),
-      .inputs = {reals(x, offset - 2, offset + 2), weights({x[-1]}, 0.5, 1.5), weights({x[-1]})},
-      .run = [](std::span<const Tensor> in) { return Tensors{ops::batch_norm(in[0], in[1], in[2], {})}; },
-      .reference =
-          [](std::span<const Array> in) { return Arrays{norm_reference(in[0], &in[1], &in[2], 1, in[0].width())}; },
-  };
-}
-
-Case frozen_norm_case(const Shape& x) {
-  Input mean = fixed({x[-1]}), variance = fixed({x[-1]}, 0.5, 2);
-  mean.keeps_f32 = variance.keeps_f32 = true;
-  return {
-      .name = with_shape("batch_norm_frozen", x),
-      .inputs = {reals(x), weights({x[-1]}, 0.5, 1.5), weights({x[-1]}), mean, variance},
-      .run =
-          [](std::span<const Tensor> in) {
-            return Tensors{ops::batch_norm(in[0], in[1], in[2], {in[3], in[4]}, {.frozen = true})};
-          },
-      .reference =
-          [](std::span<const Array> in) {
-            Array y(in[0].shape);
-            for (std::int64_t r = 0; r < y.rows(); ++r)
-              for (std::int64_t c = 0; c < y.width(); ++c)
-                y.at(r, c) = (in[0].at(r, c) - in[3](c)) / std::sqrt(in[4](c) + static_cast<double>(1e-5f)) * in[1](c) +
-                             in[2](c);
-            return Arrays{y};
-          },
   };
 }
 
@@ -297,16 +223,6 @@ static void add_image_cases(std::vector<Case>& cases) {
   for (const Extent2& size : {Extent2{1, 1}, Extent2{3, 5}, Extent2{4, 4}, Extent2{9, 8}})
     cases.push_back(pool_case({2, 6, 7, 3}, PoolKind::adaptive, {.kernel = size}));
   cases.push_back(pool_case({0, 6, 6, 3}, PoolKind::max, {.kernel = {2, 2}, .stride = {2, 2}}));
-
-  cases.push_back(group_norm_case({2, 3, 4, 6}, 2, true));
-  cases.push_back(group_norm_case({2, 3, 4, 6}, 1, true));
-  cases.push_back(group_norm_case({2, 3, 4, 6}, 6, false));  // instance norm
-  cases.push_back(group_norm_case({3, 5, 40}, 8, true, 30));
-  cases.push_back(group_norm_case({0, 3, 4, 6}, 2, true));
-  cases.push_back(batch_norm_case({2, 3, 4, 6}));
-  cases.push_back(batch_norm_case({7, 33}, 30));
-  cases.push_back(batch_norm_case({3, 9, 11, 4}));
-  cases.push_back(frozen_norm_case({2, 3, 4, 6}));
 
   for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::bilinear, ResizeMode::bicubic})
     for (bool align : {false, true}) {
