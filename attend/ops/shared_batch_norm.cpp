@@ -37,12 +37,13 @@ Tensor statistics_of_all(const Tensor& own, std::int64_t rows, BatchSums& sums) 
 }
 
 // running = (1 - momentum) · running + momentum · new, with the unbiased variance.
-void move_running(const RunningStatistics& running, const Tensor& all, float momentum, double places) {
+void move_running(const GroupNorm& args, const Tensor& all, double places) {
   Backend& backend = all.backend();
   const double unbiased = places / std::max(1.0, places - 1);
-  for (const Tensor& each : {running.mean, running.variance}) backend.scale(each, 1 - momentum, {each});
-  backend.scale(row(all, 0), momentum, {running.mean, true});
-  backend.scale(row(all, 1), static_cast<float>(static_cast<double>(momentum) * unbiased), {running.variance, true});
+  for (const Tensor& each : {args.running_mean, args.running_variance}) backend.scale(each, 1 - args.momentum, {each});
+  backend.scale(row(all, 0), args.momentum, {args.running_mean, true});
+  backend.scale(row(all, 1), static_cast<float>(static_cast<double>(args.momentum) * unbiased),
+                {args.running_variance, true});
 }
 
 // [2, C] in x's dtype, as a norm reads it: weight · rstd · d. d is the difference between this batch's means and those
@@ -86,9 +87,7 @@ GroupNorm shared_batch_norm(const GroupNorm& args, const Tensor& y, const Tensor
   here.residual = {}, here.relu = false;
   backend.group_norm(here, y, mean, rstd);
   const Tensor all = statistics_of_all(own, rows, sums);
-  if (args.running_mean.defined())
-    move_running({args.running_mean, args.running_variance}, all, args.momentum,
-                 static_cast<double>(rows * sums.processes()));
+  if (args.running_mean.defined()) move_running(args, all, static_cast<double>(rows * sums.processes()));
   GroupNorm shared = args;
   shared.running_mean = row(all, 0), shared.running_variance = row(all, 1), shared.frozen = true;
   backend.group_norm(shared, y, mean, rstd);

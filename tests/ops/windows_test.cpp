@@ -51,6 +51,7 @@ TEST(Images, BadShapesAreRefused) {
   EXPECT_THROW(ops::group_norm(x, {}, {}, 4), Error);
   EXPECT_THROW(ops::batch_norm(x, {}, {}, {}, {.frozen = true}), Error);
   EXPECT_THROW(ops::batch_norm(x.reshape({1, 96}), {}, {}, {}), Error);
+  EXPECT_THROW(ops::batch_norm(x, {}, {}, {}, {}, Activation::relu, x.reshape({16, 6})), Error);
   EXPECT_THROW(ops::window_partition(x, 3), Error);
   EXPECT_THROW(ops::window_reverse(x.reshape({4, 4, 6}), 2, 4, 6), Error);
   EXPECT_THROW(ops::roll(x, {{4, 1}}), Error);

@@ -1,5 +1,6 @@
 // Batch norm of two ranks, half of a batch each, beside that of one with all of it: results, gradients, and running
-// statistics. Half of it far from the other half, so that the means of both differ.
+// statistics. Half of it far from the other half, so that the means of both differ. Alone, and with a residual and
+// relu.
 #include <gtest/gtest.h>
 
 #include "attend/backends.h"
@@ -25,7 +26,7 @@ class WorldSums : public BatchSums {
 };
 
 struct Found {
-  std::vector<float> y, dx, dweight, dbias, mean, variance;
+  std::vector<float> y, dx, dresidual, dweight, dbias, mean, variance;
 };
 
 float number(std::int64_t i, std::int64_t salt) {
@@ -38,8 +39,8 @@ std::vector<float> numbers(std::int64_t begin, std::int64_t count, std::int64_t 
   return values;
 }
 
-// Rows from `begin` on.
-Found normed(std::int64_t begin, std::int64_t rows, BatchSums* sums) {
+// Rows from `begin` on. ended: a residual is added, and a relu follows.
+Found normed(std::int64_t begin, std::int64_t rows, bool ended, BatchSums* sums) {
   const auto backend = open_backend("cpu", {.threads = 1});
   const auto made = [&](const Shape& shape, const std::vector<float>& values) {
     const Tensor x = make_tensor(*backend, shape, DType::f32);
@@ -49,16 +50,21 @@ Found normed(std::int64_t begin, std::int64_t rows, BatchSums* sums) {
   const Shape batch{rows / 4, 2, 2, kChannels};
   const Tensor x = made(batch, numbers(begin * kChannels, rows * kChannels, 1));
   const Tensor dy = made(batch, numbers(begin * kChannels, rows * kChannels, 2));
+  std::vector<float> more = numbers(begin * kChannels, rows * kChannels, 3);
+  for (float& each : more) each -= 5;  // the relu hides some of the sums
   const Tensor weight = made({kChannels}, {0.5f, 1, 1.5f, 2, -1}), bias = made({kChannels}, {1, 2, 3, 4, 5});
   const ops::RunningStatistics running{made({kChannels}, {1, 1, 1, 1, 1}), made({kChannels}, {2, 2, 2, 2, 2})};
   Pass pass(*backend, {.recording = true});
   pass.set_batch_sums(sums);
   pass.begin({});
   const Tensor vx = pass.variable(x), vw = pass.variable(weight), vb = pass.variable(bias);
-  const Tensor y = ops::batch_norm(vx, vw, vb, running);
+  const Tensor residual = pass.variable(made(batch, more));
+  const Tensor y = ended ? ops::batch_norm(vx, vw, vb, running, {}, Activation::relu, residual)
+                         : ops::batch_norm(vx, vw, vb, running);
   pass.backward(y, dy);
   return {download(y),
           download(gradient_of(vx)),
+          ended ? download(gradient_of(residual)) : std::vector<float>(),
           download(gradient_of(vw)),
           download(gradient_of(vb)),
           download(running.mean),
@@ -70,19 +76,25 @@ void expect_near(const std::vector<float>& found, std::span<const float> expecte
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-5) << what << ' ' << i;
 }
 
-TEST(SharedBatchNorm, OfTwoRanksIsThatOfOneBatch) {
-  const Found whole = normed(0, kRows, nullptr);
+class SharedBatchNorm : public testing::TestWithParam<bool> {};
+
+TEST_P(SharedBatchNorm, OfTwoRanksIsThatOfOneBatch) {
+  const bool ended = GetParam();
+  const Found whole = normed(0, kRows, ended, nullptr);
   std::vector<Found> halves(2);
   in_world(2, [&](world::World& world) {
     WorldSums sums(world);
     const auto rank = static_cast<std::size_t>(world.rank());
-    halves[rank] = normed(world.rank() * kRows / 2, kRows / 2, &sums);
+    halves[rank] = normed(world.rank() * kRows / 2, kRows / 2, ended, &sums);
   });
   std::vector<float> dweight(kChannels), dbias(kChannels);
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    const std::size_t half = whole.y.size() / 2;
-    expect_near(halves[rank].y, std::span(whole.y).subspan(rank * half, half), "y");
-    expect_near(halves[rank].dx, std::span(whole.dx).subspan(rank * half, half), "dx");
+    const auto half = [&](const std::vector<float>& all) {
+      return std::span(all).subspan(rank * all.size() / 2, all.size() / 2);
+    };
+    expect_near(halves[rank].y, half(whole.y), "y");
+    expect_near(halves[rank].dx, half(whole.dx), "dx");
+    expect_near(halves[rank].dresidual, half(whole.dresidual), "dresidual");
     expect_near(halves[rank].mean, whole.mean, "mean");
     expect_near(halves[rank].variance, whole.variance, "variance");
     for (std::size_t c = 0; c < kChannels; ++c)
@@ -91,6 +103,9 @@ TEST(SharedBatchNorm, OfTwoRanksIsThatOfOneBatch) {
   expect_near(dweight, whole.dweight, "dweight");
   expect_near(dbias, whole.dbias, "dbias");
 }
+
+INSTANTIATE_TEST_SUITE_P(Alone, SharedBatchNorm, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(WithResidualAndRelu, SharedBatchNorm, testing::Values(true));
 
 }  // namespace
 }  // namespace attend::test

@@ -33,25 +33,26 @@ __global__ void __launch_bounds__(kNormThreads) statistics_sums(Norm<T> norm, fl
   store_sums(norm, seat, first, second, sums);
 }
 
-// A warp per group of an image, in f64: there are few of them.
+// A warp per group of an image, in f64.
 template <class T>
-__global__ void statistics_finish(Norm<T> norm, const float* sums, float* mean, float* rstd, Running running) {
+__global__ void statistics_finish(Norm<T> norm, const double* totals, float* mean, float* rstd, Running running) {
   const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kNormThreads) + threadIdx.x) / 32;
   if (i >= norm.images * norm.groups) return;
   const std::int64_t a = i / norm.groups;
-  const int g = static_cast<int>(i % norm.groups);
-  const double places = static_cast<double>(norm.places);
+  const int g = static_cast<int>(i % norm.groups), lane = threadIdx.x % 32;
+  const double places = static_cast<double>(norm.places), count = places * norm.each;
   const T* shift = norm.x + a * norm.places * norm.channels;
-  double count = 0, average = 0, squares = 0;  // channel by channel (Chan et al. 1979)
-  for (int c = g * norm.each; c < (g + 1) * norm.each; ++c) {
-    const double2 of = sums_of(norm, sums, a, c);
-    const double own = to_float(shift[c]) + of.x / places, apart = own - average, sum = count + places;
-    squares += of.y - of.x * of.x / places + apart * apart * count * places / sum;
-    average += apart * places / sum;
-    count = sum;
+  const double *first = totals + a * 2 * norm.channels, *second = first + norm.channels;
+  const auto mean_of = [&](int c) { return to_float(shift[c]) + first[c] / places; };
+  double average = 0, squares = 0;
+  for (int c = g * norm.each + lane; c < (g + 1) * norm.each; c += 32) average += mean_of(c) / norm.each;
+  average = warp_sum(average);
+  for (int c = g * norm.each + lane; c < (g + 1) * norm.each; c += 32) {
+    const double apart = mean_of(c) - average;
+    squares += second[c] - first[c] * first[c] / places + places * apart * apart;
   }
-  if (threadIdx.x % 32 != 0) return;
-  const double variance = fmax(0.0, squares / count);
+  const double variance = fmax(0.0, warp_sum(squares) / count);
+  if (lane != 0) return;
   mean[i] = static_cast<float>(average);
   rstd[i] = static_cast<float>(1 / sqrt(variance + norm.eps));
   if (!running.mean) return;
@@ -113,12 +114,12 @@ void CudaBackend::group_norm(const GroupNorm& args, const Tensor& y, const Tenso
           pointer<float>(args.running_mean), pointer<float>(args.running_variance), args.eps, norm.channels,
           pointer<float>(mean), pointer<float>(rstd));
     } else {
-      const std::int64_t size = norm.images * norm.chunks * norm.channels * 2;
-      auto* sums = static_cast<float*>(scratch(static_cast<std::size_t>(size) * sizeof(float)));
-      statistics_sums<T, N><<<grid, kNormThreads, 0, stream()>>>(norm, sums);
+      const Sums sums(*this, norm);
+      statistics_sums<T, N><<<grid, kNormThreads, 0, stream()>>>(norm, sums.of_chunks);
+      add_chunks(*this, norm, sums);
       const Running running{pointer<float>(args.running_mean), pointer<float>(args.running_variance), args.momentum};
-      statistics_finish<T><<<warps_of_groups(norm), kNormThreads, 0, stream()>>>(norm, sums, pointer<float>(mean),
-                                                                                 pointer<float>(rstd), running);
+      statistics_finish<T><<<blocks_for(norm.images * norm.groups * 32, kNormThreads), kNormThreads, 0, stream()>>>(
+          norm, sums.totals, pointer<float>(mean), pointer<float>(rstd), running);
     }
     with_flag(args.residual.defined(), [&](auto residual) {
       normalise<T, N, decltype(residual)::value><<<grid, kNormThreads, 0, stream()>>>(

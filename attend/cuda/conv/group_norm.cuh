@@ -1,6 +1,6 @@
 // What both directions of a group norm share. A thread keeps to its channels, 16 bytes of them where they are aligned,
-// and goes down the places of a chunk. Sums over places are left for each image, chunk and channel, and added chunk by
-// chunk in order, so that they are the same every time.
+// and goes down the places of a chunk. Sums over places are left for each image, chunk and channel. A second kernel
+// adds the chunks, in the same order every time, and a third one makes of them what each group needs.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace attend::cuda {
 
-inline constexpr int kNormThreads = 256;
+inline constexpr int kNormThreads = 256, kAddThreads = 512;
 
 template <class T>
 struct Norm {
@@ -134,23 +134,63 @@ __device__ __forceinline__ double warp_sum(double x) {
   return x;
 }
 
-// Both sums of channel c of image a over all chunks, by a warp.
-template <class T>
-__device__ double2 sums_of(const Norm<T>& norm, const float* sums, std::int64_t a, int c) {
-  double first = 0, second = 0;
-  for (int chunk = threadIdx.x % 32; chunk < norm.chunks; chunk += 32) {
-    const float* from = sums + (a * norm.chunks + chunk) * 2 * norm.channels + c;
-    first += from[0], second += from[norm.channels];
+// [A, chunks, width] -> f64 [A, width]. So many threads of a block are side by side as a strip of the width has
+// columns, and the chunks are dealt to the rows of them.
+static __global__ void __launch_bounds__(kAddThreads)
+    add_chunks_kernel(const float* sums, int chunks, int width, int columns, double* totals) {
+  __shared__ double shared[kAddThreads];
+  const int strips = (width + columns - 1) / columns, rows = kAddThreads / columns;
+  const std::int64_t a = blockIdx.x / strips;
+  const int c = blockIdx.x % strips * columns + threadIdx.x % columns;
+  const float* from = sums + a * chunks * width + c;
+  double sum = 0;
+  if (c < width) {
+#pragma unroll 8
+    for (int chunk = threadIdx.x / columns; chunk < chunks; chunk += rows)
+      sum += from[static_cast<std::int64_t>(chunk) * width];
   }
-  return make_double2(warp_sum(first), warp_sum(second));
+  shared[threadIdx.x] = sum;
+  for (int half = rows / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half * columns) shared[threadIdx.x] += shared[threadIdx.x + half * columns];
+  }
+  if (threadIdx.x < columns && c < width) totals[a * width + c] = shared[threadIdx.x];
+}
+
+// Where the sums lie in scratch memory.
+struct Sums {
+  float* of_chunks;  // [A, chunks, 2, C]
+  double* totals;    // [A, 2, C]
+  float* means;      // [A, G, 2]
+  template <class T>
+  Sums(CudaBackend& backend, const Norm<T>& norm) {
+    const std::int64_t width = 2 * norm.images * norm.channels, all = norm.chunks * width;
+    const std::int64_t groups = 2 * norm.images * norm.groups;
+    of_chunks =
+        static_cast<float*>(backend.scratch(static_cast<std::size_t>(all + 2 * width + groups) * sizeof(float)));
+    totals = reinterpret_cast<double*>(of_chunks + all);
+    means = of_chunks + all + 2 * width;
+  }
+};
+
+// Both sums of each image and channel over all chunks.
+template <class T>
+void add_chunks(const CudaBackend& backend, const Norm<T>& norm, const Sums& sums) {
+  int rows = 1;  // so many that a thread adds about eight numbers
+  while (rows < 64 && 8 * rows < norm.chunks) rows *= 2;
+  const int columns = kAddThreads / rows, width = 2 * norm.channels;
+  const unsigned blocks = blocks_for(norm.images * divide_up(width, columns), 1);
+  add_chunks_kernel<<<blocks, kAddThreads, 0, backend.stream()>>>(sums.of_chunks, norm.chunks, width, columns,
+                                                                  sums.totals);
 }
 
 template <class T>
 Norm<T> norm_of(const GroupNorm& args, int pack) {
   constexpr int kMostColumns = 64;
-  constexpr std::int64_t kBlocks = 2112;  // sixteen for each unit of an H200
+  // Twelve for each unit of an H200: whole waves of the two, three or four that a unit holds at a time.
+  constexpr std::int64_t kBlocks = 1584;
   const std::int64_t A = args.x.dim(0), N = args.x.dim(1), C = args.x.dim(2), packs = C / pack;
-  check(C <= 0x7fffffff, "group_norm: cuda: {} channels", C);
+  check(C <= 0x3fffffff, "group_norm: cuda: {} channels", C);
   int columns = 1;
   while (columns < packs && columns < kMostColumns) columns *= 2;
   const std::int64_t across = A * divide_up(packs, columns), rows = kNormThreads / columns;
@@ -176,12 +216,6 @@ template <class T>
 dim3 grid_of(const Norm<T>& norm, int pack) {
   return dim3(blocks_for(norm.images * norm.chunks, 1),
               static_cast<unsigned>(divide_up(norm.channels / pack, norm.columns)));
-}
-
-// A warp for each group of each image.
-template <class T>
-unsigned warps_of_groups(const Norm<T>& norm) {
-  return blocks_for(norm.images * norm.groups * 32, kNormThreads);
 }
 
 // body(type, pack): 16 bytes at a time where all of these allow it.

@@ -5,7 +5,6 @@
 // that they read anyway, or, where a residual was added, from the result y. Then the first walk leaves dy · slope, the
 // gradient of the residual, and the second one reads that instead of dy and y.
 #include "attend/cuda/conv/group_norm.cuh"
-#include "attend/cuda/rows/column_sums.cuh"
 
 namespace attend {
 namespace cuda {
@@ -67,20 +66,50 @@ __global__ void __launch_bounds__(kNormThreads, Frozen ? 2 : 3)
   store_sums(norm, seat, first, second, sums);
 }
 
-// The means of dy · weight · x̂ and of dy · weight over each group, by a warp: [A, G, 2].
+// The gradient of weight or bias, [C], in f32 or as T.
 template <class T>
-__global__ void backward_means(Norm<T> norm, const float* sums, float* means) {
-  const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kNormThreads) + threadIdx.x) / 32;
-  if (i >= norm.images * norm.groups) return;
-  const std::int64_t a = i / norm.groups;
-  const int g = static_cast<int>(i % norm.groups);
-  double first = 0, second = 0;
-  for (int c = g * norm.each; c < (g + 1) * norm.each; ++c) {
-    const double2 of = sums_of(norm, sums, a, c);
-    first += of.x * norm.weight_at(c), second += of.y * norm.weight_at(c);
+struct Parameter {
+  void* into;
+  bool f32, accumulate;
+  explicit Parameter(const Grad& grad)
+      : into(pointer<void>(grad.into)), f32(grad && grad.into.dtype() == DType::f32), accumulate(grad.accumulate) {}
+  __device__ void put(int c, double sum) const {
+    if (f32)
+      put_as(static_cast<float*>(into) + c, sum);
+    else
+      put_as(static_cast<T*>(into) + c, sum);
   }
-  if (threadIdx.x % 32 != 0) return;
-  const double count = static_cast<double>(norm.places * norm.each);
+  template <class As>
+  __device__ void put_as(As* to, double sum) const {
+    *to = from_float<As>(static_cast<float>(sum) + (accumulate ? to_float(*to) : 0.0f));
+  }
+};
+
+// The gradients of the parameters, by a warp for each channel; and if means are wanted, those of dy · weight · x̂ and of
+// dy · weight over each group, by a warp for each: [A, G, 2].
+template <class T>
+__global__ void backward_finish(Norm<T> norm, const double* totals, Parameter<T> dweight, Parameter<T> dbias,
+                                float* means) {
+  const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kNormThreads) + threadIdx.x) / 32;
+  const int lane = threadIdx.x % 32;
+  if (i < norm.channels && (dweight.into || dbias.into)) {
+    const int c = static_cast<int>(i);
+    double first = 0, second = 0;
+    for (std::int64_t a = lane; a < norm.images; a += 32)
+      first += totals[a * 2 * norm.channels + c], second += totals[(a * 2 + 1) * norm.channels + c];
+    first = warp_sum(first), second = warp_sum(second);
+    if (lane == 0 && dweight.into) dweight.put(c, first);
+    if (lane == 0 && dbias.into) dbias.put(c, second);
+  }
+  if (!means || i >= norm.images * norm.groups) return;
+  const int g = static_cast<int>(i % norm.groups);
+  const double* of_image = totals + i / norm.groups * 2 * norm.channels;
+  double first = 0, second = 0;
+  for (int c = g * norm.each + lane; c < (g + 1) * norm.each; c += 32)
+    first += of_image[c] * norm.weight_at(c), second += of_image[norm.channels + c] * norm.weight_at(c);
+  first = warp_sum(first), second = warp_sum(second);
+  if (lane != 0) return;
+  const double count = static_cast<double>(norm.places) * norm.each;
   means[2 * i] = static_cast<float>(first / count), means[2 * i + 1] = static_cast<float>(second / count);
 }
 
@@ -147,11 +176,6 @@ void CudaBackend::group_norm_backward(const GroupNorm& args, const Tensor& y, co
     constexpr int N = decltype(pack)::value;
     const Norm<T> norm = norm_of<T>(args, N);
     const dim3 grid = grid_of(norm, N);
-    const std::int64_t rows = norm.images * norm.chunks, size = 2 * rows * norm.channels;
-    const std::int64_t groups = norm.images * norm.groups;
-    float* sums = nullptr;
-    if (parameters || then_dx)
-      sums = static_cast<float*>(scratch(static_cast<std::size_t>(size + 2 * groups) * sizeof(float)));
     Backward<T> back{.dy = pointer<T>(dy),
                      .y = pointer<T>(y),
                      .dsum = pointer<T>(dsum),
@@ -159,23 +183,25 @@ void CudaBackend::group_norm_backward(const GroupNorm& args, const Tensor& y, co
                      .accumulate = dx.accumulate,
                      .mean = pointer<float>(mean),
                      .rstd = pointer<float>(rstd)};
-    if (sums || at_once || dsum.defined())
+    const bool summed = parameters || then_dx;
+    const Sums sums(*this, norm);
+    if (summed || at_once || dsum.defined())
       with_relu(relu, [&](auto how) {
         with_flag(at_once, [&](auto frozen) {
           backward_sums<T, N, decltype(how)::value, decltype(frozen)::value>
-              <<<grid, kNormThreads, 0, stream()>>>(norm, back, sums);
+              <<<grid, kNormThreads, 0, stream()>>>(norm, back, summed ? sums.of_chunks : nullptr);
         });
       });
     launch_check("group_norm_backward sums");
-    if (parameters)
-      sum_partials(*this, {.data = sums, .chunks = rows, .width = norm.channels, .stride = 2 * norm.channels}, dweight,
-                   dbias);
+    if (!summed) return;
+    add_chunks(*this, norm, sums);
+    const std::int64_t warps = std::max<std::int64_t>(norm.channels, norm.images * norm.groups);
+    backward_finish<T><<<blocks_for(warps * 32, kNormThreads), kNormThreads, 0, stream()>>>(
+        norm, sums.totals, Parameter<T>(dweight), Parameter<T>(dbias), then_dx ? sums.means : nullptr);
     if (!then_dx) return;
-    float* means = sums + size;
-    backward_means<T><<<warps_of_groups(norm), kNormThreads, 0, stream()>>>(norm, sums, means);
     if (dsum.defined()) back.dy = back.dsum;
     with_flag(relu == Relu::by_norm, [&](auto by_norm) {
-      backward_kernel<T, N, decltype(by_norm)::value><<<grid, kNormThreads, 0, stream()>>>(norm, back, means);
+      backward_kernel<T, N, decltype(by_norm)::value><<<grid, kNormThreads, 0, stream()>>>(norm, back, sums.means);
     });
   });
   launch_check("group_norm_backward");
