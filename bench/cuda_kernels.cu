@@ -1,6 +1,6 @@
 // Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s, and
 // products with few rows, output layers and whole decoding steps in microseconds.
-//   build/bench/cuda_kernels [memory] [gemm] [endings] [rows] [choices] [steps]
+//   build/bench/cuda_kernels [memory] [gemm] [endings] [rows] [choices] [steps] [race] [phases]
 //   build/bench/cuda_kernels ask     (for bench/cuda_gemm.py, which measures PyTorch's products in turn with these)
 #include <cuda_runtime_api.h>
 
@@ -16,6 +16,8 @@
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/step_case.h"
+#include "bench/support/step_race.cuh"
 
 using namespace attend;
 
@@ -361,29 +363,12 @@ void choices(CudaBackend& backend, Bench& bench, std::int64_t rows) {
 
 // All layers of GPT-2 for the newest position of each row, as one kernel. Time against layers tells what a layer costs.
 void steps(CudaBackend& backend, Bench& bench, std::int64_t rows, std::int64_t length, std::size_t layers) {
-  constexpr std::int64_t kC = 768, kF = 3072;
-  const auto numbers = [&](const Shape& shape) { return bench.random(shape, DType::bf16, 0.02f); };
-  DecoderWeights weights{.heads = 12, .layers = {}, .norm_weight = numbers({kC}), .norm_bias = numbers({kC})};
-  CausalStep::Input in{.x = numbers({rows, kC}), .caches = {}, .capacity = length};
-  for (std::size_t i = 0; i < layers; ++i) {
-    weights.layers.push_back({numbers({kC}), numbers({kC}), numbers({kC, 3 * kC}), numbers({3 * kC}), numbers({kC, kC}),
-                              numbers({kC}), numbers({kC}), numbers({kC}), numbers({kC, kF}), numbers({kF}),
-                              numbers({kF, kC}), numbers({kC})});
-    in.caches.push_back(numbers({rows * length, 2 * kC}));
-  }
-  std::vector<std::int32_t> lengths, slots;
-  for (std::int64_t row = 0; row < rows; ++row)
-    lengths.push_back(static_cast<std::int32_t>(length)),
-        slots.push_back(static_cast<std::int32_t>((row + 1) * length - 1));
-  in.lengths = make_tensor(backend, {rows}, DType::i32), in.slots = make_tensor(backend, {rows}, DType::i32);
-  upload(in.lengths, lengths), upload(in.slots, slots);
-  const auto step = backend.causal_step(weights, rows);
+  const StepCase all = step_case(backend, rows, length, layers);
+  const auto step = backend.causal_step(step_weights(backend, layers), rows);
   if (!step) return std::puts("no kernel of a whole step on this device"), void();
-  const Tensor states = make_tensor(backend, {rows, kC}, DType::bf16);
-  const double time = bench.graph_seconds([&] { step->run(in, states); });
-  const double bytes = static_cast<double>(layers) * static_cast<double>(12 * kC * kC + rows * length * 2 * kC) * 2;
+  const double time = bench.graph_seconds([&] { step->run(all.in, all.states); });
   std::printf("%2zu layers, %3ld rows of %4ld: %8.2f us %6.0f GB/s\n", layers, static_cast<long>(rows),
-              static_cast<long>(length), time * 1e6, bytes / time / kGiga);
+              static_cast<long>(length), time * 1e6, all.bytes() / time / kGiga);
   std::fflush(stdout);
 }
 
@@ -431,6 +416,8 @@ void measure(const std::vector<std::string>& parts) {
     for (std::int64_t length : {16, 80, 512})
       for (std::int64_t rows : {2, 3, 8, 16, 32, 64, 128})
         for (const std::size_t layers : {std::size_t{1}, std::size_t{12}}) steps(backend, bench, rows, length, layers);
+  if (wanted("race")) StepRace(backend, [&](const auto& body) { return bench.graph_seconds(body); }).run();
+  if (wanted("phases")) step_phases(backend);
 }
 
 }  // namespace
@@ -438,10 +425,10 @@ void measure(const std::vector<std::string>& parts) {
 int main(int count, char** arguments) {
   std::vector<std::string> parts;
   CLI::App app(
-      "Speed of the CUDA kernels. Parts: memory, gemm, endings, rows, choices, steps; all of them unless some are "
-      "named.\n"
+      "Speed of the CUDA kernels. Parts: memory, gemm, endings, rows, choices, steps, race, phases; all of them unless "
+      "some are named.\n"
       "ask answers bench/cuda_gemm.py.");
   app.add_option("parts", parts, "what to measure")
-      ->check(CLI::IsMember({"memory", "gemm", "endings", "rows", "choices", "steps", "ask"}));
+      ->check(CLI::IsMember({"memory", "gemm", "endings", "rows", "choices", "steps", "race", "phases", "ask"}));
   return bench_main(app, count, arguments, [&] { measure(parts); });
 }

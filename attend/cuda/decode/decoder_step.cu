@@ -1,5 +1,7 @@
 // A decoder's token step in one kernel (decoder_step.cuh): its shapes, the packing of its weights, and its launch.
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "attend/cuda/capability.h"
@@ -177,6 +179,12 @@ std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& 
 // few_rows_step takes 128 rows, but layer after layer is as fast from 64 on (docs/lab/decode.md).
 constexpr std::int64_t kMostStepRows = 64;
 
+// ATTEND_STEP=dealt chooses the kernel of dealt rows, which has not been the default so far, for 3 rows and more.
+bool wants_dealt_rows() {
+  const char* step = std::getenv("ATTEND_STEP");
+  return step && std::string_view(step) == "dealt";
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -187,7 +195,7 @@ std::unique_ptr<CausalStep> CudaBackend::causal_step(const DecoderWeights& weigh
   if (rows < 1 || rows > kMostStepRows || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
       weights.norm_weight.dtype() != DType::bf16)
     return nullptr;
-  if (rows > 2) return few_rows_step(*this, weights);
+  if (rows > 2) return wants_dealt_rows() ? dealt_rows_step(*this, weights) : few_rows_step(*this, weights);
   // The shapes of distilled GPT-2 and GPT-2, and of a small model of ours.
   if (auto step = step_of<768, 12, 3072>(*this, weights)) return step;
   return step_of<256, 4, 1024>(*this, weights);

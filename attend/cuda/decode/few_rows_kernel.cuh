@@ -2,12 +2,13 @@
 #pragma once
 
 #include "attend/cuda/decode/few_rows_step.cuh"
+#include "attend/cuda/decode/step_stamps.cuh"
 
 namespace attend::cuda {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-template <class Shape>
+template <class Shape, class Stamps>
 class FewRowsBlock {
  public:
   using Shared = typename Shape::Shared;
@@ -27,6 +28,7 @@ class FewRowsBlock {
         cluster_(static_cast<int>(blockIdx.x) / kFewRanks) {}
 
   __device__ void run() {
+    Stamps::kernel(p_.stamps, StepMoment::kBeginClock, StepMoment::kBeginTime);
     begin();
     for (int layer = 0; layer < p_.layers; ++layer) {
       project(layer);
@@ -37,10 +39,18 @@ class FewRowsBlock {
     }
     let_next_kernel_start();
     finish();
+    Stamps::kernel(p_.stamps, StepMoment::kEndClock, StepMoment::kEndTime);
   }
 
  private:
   enum Gate { kInput, kOutput, kExpand, kContract, kGates };
+  using Moment = StepMoment;
+  __device__ void mark(int layer, Moment::Phase phase, Moment::Step step) {
+    Stamps::moment(p_.stamps, layer, Moment::of(phase, step));
+  }
+  static constexpr Moment::Phase phase_of(Gate which) {
+    return which == kOutput ? Moment::kOutput : which == kExpand ? Moment::kExpand : Moment::kContract;
+  }
   __device__ std::uint32_t gate(int which) { return shared_address(&s_.gates[which]); }
   __device__ void wait(Gate which) {
     barrier_wait(gate(which), parities_ >> which & 1);
@@ -104,7 +114,6 @@ class FewRowsBlock {
     __syncthreads();  // also: the gates are ready for all threads
     for (int group = 0; group < groups(); ++group) publish(group);
     arrive();
-    wait_for_all();
   }
 
   // This block's rows and columns of the stream, and their moments. A warp has a row.
@@ -269,13 +278,19 @@ class FewRowsBlock {
 
   // Queries to memory, keys and values to the cache.
   __device__ void project(int layer) {
+    Stamps::moment(p_.stamps, layer, Moment::kStart);
+    wait_for_all();
     wait(kInput);
+    mark(layer, Moment::kInput, Moment::kCame);
     const auto* weight = reinterpret_cast<const float*>(s_.input);
     const float *norm_bias = weight + Input::kSlice, *bias = norm_bias + Input::kSlice;
     for (int group = 0; group < groups(); ++group) {
       read_normed<Input>(group, weight, norm_bias);
+      mark(layer, Moment::kInput, Moment::kRead);
       multiply<Input>(reinterpret_cast<const std::uint8_t*>(bias + Input::kColumns), tiles_of(group));
+      mark(layer, Moment::kInput, Moment::kMultiplied);
       cluster_barrier();
+      mark(layer, Moment::kInput, Moment::kMet);
       if (rank_ < tiles_of(group)) {
         finish_rows<Input>([&](int column, float x) { return x + bias[column]; });
         send_finished<Input>(group, [&](int row, int column) {
@@ -285,6 +300,7 @@ class FewRowsBlock {
       }
       if (group + 1 < groups()) cluster_barrier();  // the partial sums have been read
     }
+    mark(layer, Moment::kInput, Moment::kDone);
   }
 
   // A row's query and up to 16 keys: eight lanes hold a key and value, 8 columns each.
@@ -363,6 +379,7 @@ class FewRowsBlock {
       load_keys(keys, layer, part, part.begin, 0, part.length - 1);
     }
     cluster_barrier();  // all ranks have written queries, keys and values, and have read the partial sums
+    mark(layer, Moment::kAttend, Moment::kCame);
     if (thread_ == 0) fetch(kInput, layer + 1);
     if (any) {
       load_query(keys, part);
@@ -395,10 +412,13 @@ class FewRowsBlock {
       if (lane_ == 0)
         *reinterpret_cast<float2*>(s_.partials + Shape::maximum_at(row)) = make_float2(found.maximum, found.sum);
     }
+    mark(layer, Moment::kAttend, Moment::kMultiplied);
     cluster_barrier();
+    mark(layer, Moment::kAttend, Moment::kMet);
     for (int i = thread_; i < joined_rows(rank_, p_.rows) * D; i += kFewThreads)
       join_row(joined_row(rank_, i / D), i % D);
     arrive();
+    mark(layer, Moment::kAttend, Moment::kDone);
     fetch_keys_to_l2(layer + 1);
   }
   __device__ static void join_lanes(Partial& x) {
@@ -446,13 +466,18 @@ class FewRowsBlock {
   // A product that is added to the stream, which is published again.
   template <class P, int kBytes>
   __device__ void add_to_stream(Gate which, std::uint8_t (&bytes)[kBytes], const bf16* from, int width, int layer) {
+    const Moment::Phase phase = phase_of(which);
     wait_for_all();
     wait(which);
+    mark(layer, phase, Moment::kCame);
     const auto* bias = reinterpret_cast<const float*>(bytes);
     for (int group = 0; group < groups(); ++group) {
       read_blocks<P>(group, from, width);
+      mark(layer, phase, Moment::kRead);
       multiply<P>(reinterpret_cast<const std::uint8_t*>(bias + P::kColumns), tiles_of(group));
+      mark(layer, phase, Moment::kMultiplied);
       cluster_barrier();
+      mark(layer, phase, Moment::kMet);
       if (rank_ < tiles_of(group)) {
         join_ranks<P>([&](int column, int row, const float(&sum)[4]) {
           auto* own = reinterpret_cast<float4*>(&s_.own[group][column][row]);
@@ -467,18 +492,22 @@ class FewRowsBlock {
     }
     arrive();
     if (thread_ == 0) fetch(which, layer + 1);
-    if (which == kContract) wait_for_all();
+    mark(layer, phase, Moment::kDone);
   }
 
   __device__ void expand(int layer) {
     wait_for_all();
     wait(kExpand);
+    mark(layer, Moment::kExpand, Moment::kCame);
     const auto* weight = reinterpret_cast<const float*>(s_.expand);
     const float *norm_bias = weight + Expand::kSlice, *bias = norm_bias + Expand::kSlice;
     for (int group = 0; group < groups(); ++group) {
       read_normed<Expand>(group, weight, norm_bias);
+      mark(layer, Moment::kExpand, Moment::kRead);
       multiply<Expand>(reinterpret_cast<const std::uint8_t*>(bias + Expand::kColumns), tiles_of(group));
+      mark(layer, Moment::kExpand, Moment::kMultiplied);
       cluster_barrier();
+      mark(layer, Moment::kExpand, Moment::kMet);
       if (rank_ < tiles_of(group)) {
         finish_rows<Expand>([&](int column, float x) {
           float value[1] = {x + bias[column]};
@@ -491,10 +520,12 @@ class FewRowsBlock {
     }
     arrive();
     if (thread_ == 0) fetch(kExpand, layer + 1);
+    mark(layer, Moment::kExpand, Moment::kDone);
   }
 
   // The norm after the last layer, of this block's rows and columns.
   __device__ void finish() {
+    wait_for_all();
     // All blocks have read the number: they have passed barriers since.
     if (blockIdx.x == 0 && thread_ == 0) *reinterpret_cast<volatile std::uint32_t*>(p_.before) = target_;
     for (int group = 0; group < groups(); ++group) {
@@ -517,12 +548,12 @@ class FewRowsBlock {
 
 #endif
 
-template <class Shape>
+template <class Shape, class Stamps>
 __global__ void __cluster_dims__(kFewRanks, 1, 1) __launch_bounds__(kFewThreads, 1)
     few_rows_step(const __grid_constant__ FewRowsParams p) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(128) std::uint8_t bytes[];
-  FewRowsBlock<Shape>(p, *reinterpret_cast<typename Shape::Shared*>(bytes)).run();
+  FewRowsBlock<Shape, Stamps>(p, *reinterpret_cast<typename Shape::Shared*>(bytes)).run();
 #endif
 }
 

@@ -16,6 +16,7 @@
 
 #include "attend/cuda/bulk_copy.cuh"
 #include "attend/cuda/decode/few_rows_plan.h"
+#include "attend/cuda/decode/step_stamps.cuh"
 #include "attend/cuda/early_launch.cuh"
 #include "attend/cuda/element.cuh"
 #include "attend/cuda/rows/activation.cuh"
@@ -42,6 +43,7 @@ struct FewRowsParams {
   int keys_ahead = 0;  // keys of each row that are fetched into the L2 cache a layer ahead
   float eps = 0;
   Activation activation = Activation::none;
+  StampParams stamps = {};  // for kernels that take the time
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

@@ -13,5 +13,7 @@ namespace attend::cuda {
 
 // Null where there is no such kernel: other shapes, dtypes and GPUs, and while another decoder holds the GPU's.
 std::unique_ptr<CausalStep> few_rows_step(CudaBackend& backend, const DecoderWeights& weights);
+// Up to 64 rows (dealt_rows_kernel.cuh).
+std::unique_ptr<CausalStep> dealt_rows_step(CudaBackend& backend, const DecoderWeights& weights);
 
 }  // namespace attend::cuda

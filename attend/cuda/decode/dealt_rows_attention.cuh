@@ -1,0 +1,128 @@
+// Attention of a step of dealt rows: a warp's share of the keys of one row and head. Eight lanes hold a key and its
+// value, 8 columns each. A warp takes a batch of 16 keys in four steps, and asks for those of the next one as soon as
+// their registers are free.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "attend/cuda/decode/dealt_rows_params.h"
+#include "attend/cuda/decode/dealt_rows_plan.h"
+
+namespace attend::cuda {
+
+// 16 bytes of bf16.
+__device__ __forceinline__ void widen(const Words& bits, float (&x)[8]) {
+  const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+  ATTEND_UNROLLED
+  for (int i = 0; i < 4; ++i)
+    x[2 * i] = std::bit_cast<float>(words[i] << 16), x[2 * i + 1] = std::bit_cast<float>(words[i] & 0xffff0000u);
+}
+
+template <int Tiles, class Machine>
+class DealtAttention {
+ public:
+  using Plan = DealtKeys<Tiles>;
+  static constexpr int kAtOnce = Plan::kAtOnce;
+
+  // The softmax under way: o is this lane's 8 columns of Σ 2^(score - maximum) v.
+  float maximum = -INFINITY, sum = 0, o[8] = {};
+
+  // `first`: key 0 of the row, this lane's columns; the value lies `value` elements behind, the next key `next`. The
+  // keys of the row in the cache are older than this step.
+  __device__ __forceinline__ DealtAttention(const std::uint16_t* first, std::int64_t value, std::int64_t next, int keys,
+                                            int warp, int lane)
+      : first_(first), value_(value), next_(next), keys_(keys), warp_(warp), lane_(lane) {
+    load_keys(0), load_values(0);
+  }
+
+  // query and newest: of this lane's columns.
+  __device__ __forceinline__ void attend(const Words& query, const Words& newest_key, const Words& newest_value) {
+    constexpr float kScale = 0.125f * 1.4426950408889634f;  // 1 / √64, for powers of two
+    static_assert(kDealtHead == 64);
+    float q[8], k[8];
+    widen(query, q);
+    ATTEND_UNROLLED
+    for (int e = 0; e < 8; ++e) q[e] *= kScale;
+    widen(newest_key, k);
+    const float score = score_of(q, k);
+    if (warp_ % Plan::kWarpsOfRow == 0 && lane_ < 8) {  // one key and value of the row as all others
+      maximum = score, sum = 1;
+      widen(newest_value, o);
+    }
+    const int batches = Plan::batches(keys_);
+    for (int i = 0; i < batches; ++i) take(i, q);
+    join_lanes();
+  }
+  static __device__ __forceinline__ float weight_of(float score, float top) {
+    return top == -INFINITY ? 0.0f : Machine::power_of_two(score - top);
+  }
+
+ private:
+  __device__ __forceinline__ int key(int batch, int i) const { return Plan::key(warp_, batch * kAtOnce + i, lane_); }
+  __device__ __forceinline__ void load_keys(int batch) {
+    ATTEND_UNROLLED
+    for (int i = 0; i < kAtOnce; ++i)
+      if (key(batch, i) < keys_) k_[i] = Machine::load_once(first_ + key(batch, i) * next_);
+  }
+  __device__ __forceinline__ void load_values(int batch) {
+    ATTEND_UNROLLED
+    for (int i = 0; i < kAtOnce; ++i)
+      if (key(batch, i) < keys_) v_[i] = Machine::load_once(first_ + key(batch, i) * next_ + value_);
+  }
+  static __device__ __forceinline__ float score_of(const float (&q)[8], const float (&k)[8]) {
+    float score = 0;
+    ATTEND_UNROLLED
+    for (int e = 0; e < 8; ++e) score += q[e] * k[e];
+    ATTEND_UNROLLED
+    for (int step = 4; step > 0; step >>= 1) score += Machine::shuffle_xor(score, step);
+    return score;
+  }
+  __device__ __forceinline__ void take(int batch, const float (&q)[8]) {
+    float scores[kAtOnce], top = maximum;
+    ATTEND_UNROLLED
+    for (int i = 0; i < kAtOnce; ++i) {
+      float k[8];
+      widen(k_[i], k);
+      scores[i] = score_of(q, k);
+      if (key(batch, i) >= keys_) scores[i] = -INFINITY;
+      top = fmaxf(top, scores[i]);
+    }
+    load_keys(batch + 1);
+    const float scale = weight_of(maximum, top);
+    maximum = top;
+    sum *= scale;
+    ATTEND_UNROLLED
+    for (int e = 0; e < 8; ++e) o[e] *= scale;
+    ATTEND_UNROLLED
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (scores[i] == -INFINITY) continue;  // its value was never loaded
+      const float weight = Machine::power_of_two(scores[i] - top);
+      float v[8];
+      widen(v_[i], v);
+      sum += weight;
+      ATTEND_UNROLLED
+      for (int e = 0; e < 8; ++e) o[e] += weight * v[e];
+    }
+    load_values(batch + 1);
+  }
+  // The four keys that a warp takes at once become one.
+  __device__ __forceinline__ void join_lanes() {
+    ATTEND_UNROLLED
+    for (int step = 8; step <= 16; step <<= 1) {
+      const float other = Machine::shuffle_xor(maximum, step), top = fmaxf(maximum, other);
+      const float mine = weight_of(maximum, top), theirs = weight_of(other, top);
+      maximum = top;
+      sum = sum * mine + Machine::shuffle_xor(sum, step) * theirs;
+      ATTEND_UNROLLED
+      for (int e = 0; e < 8; ++e) o[e] = o[e] * mine + Machine::shuffle_xor(o[e], step) * theirs;
+    }
+  }
+
+  const std::uint16_t* first_;
+  std::int64_t value_, next_;
+  int keys_, warp_, lane_;
+  Words k_[kAtOnce] = {}, v_[kAtOnce] = {};
+};
+
+}  // namespace attend::cuda

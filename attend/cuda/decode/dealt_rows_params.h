@@ -1,0 +1,52 @@
+// What the kernel of dealt_rows_kernel.cuh is given, and the few types that it has in registers.
+#pragma once
+
+#include <cstdint>
+
+#include "attend/cuda/decode/step_stamps.cuh"
+#include "attend/tensor/activation.h"
+
+namespace attend::cuda {
+
+// In front of a loop: its turns are written one behind the other, and arrays that it runs over stay in registers.
+#ifdef __CUDACC__
+#define ATTEND_UNROLLED _Pragma("unroll")
+#else
+#define ATTEND_UNROLLED
+#endif
+
+inline constexpr int kMostDealtLayers = 48;
+
+struct alignas(8) [[gnu::may_alias]] Pair {
+  std::uint32_t x, y;
+};
+struct alignas(16) [[gnu::may_alias]] Words {
+  std::uint32_t x, y, z, w;
+};
+
+struct alignas(16) [[gnu::may_alias]] Floats {
+  float x, y, z, w;
+};
+
+struct DealtRowsParams {
+  const std::uint8_t* packed = nullptr;          // DealtShape: layers of phases of blocks
+  std::uint16_t* caches[kMostDealtLayers] = {};  // bf16 [rows, capacity, 2C] each
+  std::int64_t capacity = 0;
+  int rows = 0, layers = 0;
+  const std::int32_t *lengths = nullptr, *slots = nullptr;   // [rows]; lengths include the newest position
+  const std::uint16_t* x = nullptr;                          // bf16 [rows, C]
+  std::uint16_t* states = nullptr;                           // bf16 [rows, C]
+  const float *norm_weight = nullptr, *norm_bias = nullptr;  // [C], after the last layer
+  std::uint32_t *arrivals = nullptr, *before = nullptr;      // of blocks at barriers, ever; and before this launch
+  // Messages, marked by layers (dealt_rows_plan.h), for all 64 rows. Of both pairs the first is of the stream in front
+  // of a layer and the second of the stream behind its attention.
+  float* stream = nullptr;                            // 2 of [rows, C]
+  float* moments = nullptr;                           // 2 of [rows, clusters, 2]: mean, squared deviations
+  std::uint16_t *mixed = nullptr, *hidden = nullptr;  // bf16 in swizzled blocks, C and F columns
+  int keys_ahead = 0;  // keys of each row that are fetched into the L2 cache a layer ahead
+  float eps = 0;
+  Activation activation = Activation::none;
+  StampParams stamps = {};  // for kernels that take the time
+};
+
+}  // namespace attend::cuda

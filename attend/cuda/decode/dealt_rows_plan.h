@@ -1,0 +1,182 @@
+// Who does what in a token step of up to 64 rows in one kernel (dealt_rows_kernel.cuh): which columns a block
+// multiplies, where everything lies in memory, and how messages are marked. Plain constexpr arithmetic, so that a test
+// without a GPU can hold it against its rules and run the kernel with it (tests/decode/dealt_rows_test.cpp).
+//
+// A cluster of eight blocks has a head of attention: its queries, keys and values, and in every other product as large
+// a part of the columns. Rank r of a cluster has an eighth of the summed axis: a block's weights of most of a layer fit
+// into shared memory, and what it reads of the activations is small. Rows are dealt to the ranks like cards: rank r has
+// rows r, r + 8, .. Each rank sends the others their rows of its partial sums. So the owner of a row has its query, key
+// and value, attends for it, and keeps its part of the stream, with few rows as with many.
+//
+// What the tensor cores read lies in blocks of 8 rows and 32 columns, 512 bytes, row by row, with the 16-byte chunks of
+// a row permuted by its number: the 64-byte swizzle of wgmma. A warp that reads a block 16 bytes a lane uses all banks
+// once. Lane l then holds columns 8 (l % 4) on of row l / 4: the operands of two products of m16n8k16, which expects
+// columns 2 (l % 4), .. in each; as weights and activations are permuted alike, the sum is the same.
+#pragma once
+
+#include <cstdint>
+
+namespace attend::cuda {
+
+inline constexpr int kDealtRanks = 8, kDealtThreads = 512, kDealtWarps = kDealtThreads / 32;
+inline constexpr int kDealtMostRows = 64, kDealtMostTiles = kDealtMostRows / 8;
+inline constexpr int kDealtHead = 64;
+inline constexpr int kDealtBlock = 8 * 32;  // elements of a block of 8 rows and 32 columns
+
+// Rows of a rank: row number i is rank + 8 i.
+constexpr int dealt_rows(int rank, int rows) { return (rows - rank + kDealtRanks - 1) / kDealtRanks; }
+constexpr int dealt_row(int rank, int i) { return rank + i * kDealtRanks; }
+
+// Where (row, k) of a matrix in blocks lies, if `tiles` blocks of 8 rows make a column of blocks. Elements.
+constexpr int in_swizzled_blocks(int row, int k, int tiles) {
+  return ((k / 32) * tiles + row / 8) * kDealtBlock + row % 8 * 32 + ((k % 32 / 8) ^ (row / 2 % 4)) * 8 + k % 8;
+}
+// Where a lane's 16 bytes of a block lie, in units of 16 bytes: columns 8 (lane % 4) on of row lane / 4.
+constexpr int lane_in_block(int lane) { return lane / 4 * 4 + (lane % 4 ^ lane / 8); }
+
+// A product of N columns and a sum over K, as clusters and ranks share it. Parts: the columns are so many matrices
+// beside each other (queries, keys, values), and a cluster has the same part of each.
+template <int N, int K, int Clusters, int Parts = 1>
+struct DealtProduct {
+  static constexpr int kN = N, kK = K;
+  static constexpr int kColumns = N / Clusters, kSlice = K / kDealtRanks;  // of a cluster, of a rank
+  static constexpr int kTiles = kColumns / 8, kChunks = kSlice / 32;
+  static constexpr int kWeightBytes = kColumns * kSlice * 2;
+  static_assert(N % (Clusters * 64) == 0 && K % (kDealtRanks * 32) == 0);
+
+  // In the whole matrix.
+  static constexpr int column(int cluster, int j) {
+    constexpr int kEachPart = kColumns / Parts;
+    return j / kEachPart * (N / Parts) + cluster * kEachPart + j % kEachPart;
+  }
+  static constexpr int summed(int rank, int k) { return rank * kSlice + k; }
+  // Elements of bf16: in a block's packed weights, and in shared memory, where there is room for all rows.
+  static constexpr int weight_at(int j, int k) { return in_swizzled_blocks(j, k, kTiles); }
+  static constexpr int x_at(int row, int k) { return in_swizzled_blocks(row, k, kDealtMostTiles); }
+
+  static constexpr bool kWide = kColumns > kDealtHead;
+};
+
+// Partial sums on their way to the owners of the rows. bf16 for queries, keys, values and hidden units, which become
+// bf16 behind the sum. What is added to the stream is f32, unless Half is wanted. Bytes: of row number i of a rank, as
+// they are sent to it, and as they come from a rank. The pad keeps the stores of a warp in different banks.
+template <class P, int Tiles, bool Half>
+struct DealtSums {
+  static constexpr bool kShort = P::kWide || Half;
+  static constexpr int kBytes = kShort ? 2 : 4;
+  static constexpr int of_rows(int rows) { return rows * P::kColumns * kBytes; }
+  static constexpr int sent_at(int to, int i, int j) {
+    return to * (of_rows(Tiles) + (kShort ? 16 : 32)) + (i * P::kColumns + j) * kBytes;
+  }
+  static constexpr int received_at(int from, int i, int j) { return ((from * Tiles + i) * P::kColumns + j) * kBytes; }
+};
+
+// Warps share a product on mma.sync: kAlong along the rows in tiles of 16, kAcross along the columns in tiles of 8.
+template <class P, int Tiles>
+struct DealtWarps {
+  static constexpr int kRowTiles = (Tiles + 1) / 2;
+  static constexpr int kAlong = P::kWide ? (kRowTiles + 1) / 2 : kRowTiles;
+  static constexpr int most_across() {
+    int across = kDealtWarps / kAlong;
+    while (P::kTiles % across != 0) --across;
+    return across;
+  }
+  static constexpr int kAcross = most_across(), kWarps = kAlong * kAcross;
+  static constexpr int kRows = kRowTiles / kAlong, kColumns = P::kTiles / kAcross;  // tiles of a warp
+  static_assert(kRowTiles % kAlong == 0 && kWarps <= kDealtWarps);
+  static constexpr int row_tile(int warp, int i) { return warp / kAcross * kRows + i; }
+  static constexpr int column_tile(int warp, int i) { return warp % kAcross * kColumns + i; }
+};
+// And on wgmma: four warps have 64 rows and as many columns.
+template <class P>
+struct DealtGroups {
+  static constexpr int kGroups = P::kWide ? 4 : 1, kColumns = P::kColumns / kGroups;
+};
+// What lane l holds of the sums of a tile of 16 rows and 8 columns, on either: c[0], c[1] of row l / 4 and c[2], c[3]
+// of the row 8 behind it. So all rows of a lane belong to rank l / 4.
+constexpr int sum_row(int lane, int e) { return lane / 4 + e / 2 * 8; }
+constexpr int sum_column(int lane, int e) { return lane % 4 * 2 + e % 2; }
+
+// Attention: warps share the rows of a rank, and those of a row its keys, four at a time.
+template <int Tiles>
+struct DealtKeys {
+  static constexpr int kWarpsOfRow = kDealtWarps / Tiles, kAtOnce = 4, kBatch = kAtOnce * 4;
+  static constexpr int row(int warp) { return warp / kWarpsOfRow; }
+  static constexpr int key(int warp, int step, int lane) {
+    return (step * kWarpsOfRow + warp % kWarpsOfRow) * 4 + lane / 8;
+  }
+  static constexpr int batches(int keys) { return (keys + kWarpsOfRow * kBatch - 1) / (kWarpsOfRow * kBatch); }
+};
+
+// Messages between clusters carry a mark instead of waiting for a barrier: the last bit of each f32, and of one bf16 of
+// four. It changes from layer to layer, so a reader sees whether memory holds this layer's numbers or the last one's.
+constexpr std::uint32_t mark_of_layer(int layer) { return static_cast<std::uint32_t>(layer) & 1u; }
+constexpr std::uint32_t marked(std::uint32_t bits, std::uint32_t mark) { return (bits & ~1u) | mark; }
+// The bits of an f32 to the nearest bf16 with that last bit. Infinity may become not a number.
+constexpr std::uint32_t marked_bf16(std::uint32_t bits, std::uint32_t mark) {
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u | mark;
+  return mark ? (bits >> 17 << 1 | 1u) : ((bits + 0x10000u) >> 17 << 1);
+}
+
+// The shape of a model: width, heads, hidden units.
+template <int C, int H, int F>
+struct DealtShape {
+  static constexpr int kWidth = C, kHeads = H, kHidden = F;
+  static constexpr int kClusters = H, kBlocks = kClusters * kDealtRanks;
+  using Input = DealtProduct<3 * C, C, kClusters, 3>;
+  using Output = DealtProduct<C, C, kClusters>;
+  using Expand = DealtProduct<F, C, kClusters>;
+  using Contract = DealtProduct<C, F, kClusters>;
+  static_assert(C == H * kDealtHead && kClusters % 2 == 0);
+
+  // A block's bytes of a phase: the weights; then f32, for a product of the normed stream the norm's weight and bias of
+  // the slice, and the bias of the cluster's columns.
+  template <class P>
+  static constexpr int bytes_of_phase(bool normed) {
+    return P::kWeightBytes + ((normed ? 2 * P::kSlice : 0) + P::kColumns) * 4;
+  }
+  static constexpr int kInputBytes = bytes_of_phase<Input>(true), kOutputBytes = bytes_of_phase<Output>(false);
+  static constexpr int kExpandBytes = bytes_of_phase<Expand>(true), kContractBytes = bytes_of_phase<Contract>(false);
+  static_assert(kInputBytes % 16 == 0 && kOutputBytes % 16 == 0 && kExpandBytes % 16 == 0 && kContractBytes % 16 == 0);
+  // In device memory: the blocks' bytes of a phase, phase by phase, layer by layer.
+  static constexpr std::int64_t kInputAt = 0, kOutputAt = kInputAt + std::int64_t{kBlocks} * kInputBytes,
+                                kExpandAt = kOutputAt + std::int64_t{kBlocks} * kOutputBytes,
+                                kContractAt = kExpandAt + std::int64_t{kBlocks} * kExpandBytes,
+                                kLayerBytes = kContractAt + std::int64_t{kBlocks} * kContractBytes;
+
+  static constexpr int most(int a, int b) { return a > b ? a : b; }
+  static constexpr int kSlotBytes = most(most(kInputBytes, kExpandBytes), kContractBytes);
+  static constexpr int kMostColumns = most(Input::kColumns, Expand::kColumns);
+  static constexpr int kWideBytes = kDealtRanks * kDealtMostTiles * kMostColumns * 2;
+  static constexpr int kNarrowBytes = kDealtRanks * kDealtMostTiles * kDealtHead * 4;
+
+  // What attention has of a rank's rows; no other phase needs it.
+  struct Attention {
+    alignas(16) std::uint16_t projected[kDealtMostTiles][3 * kDealtHead];  // bf16: query, key, value
+    alignas(16) float found[kDealtWarps][kDealtHead];
+    float softmax[kDealtWarps][2];  // maximum, sum
+  };
+  // What a block has in shared memory. The weights of three products take turns in two slots.
+  struct Shared {
+    alignas(1024) std::uint8_t slots[2][(kSlotBytes + 1023) / 1024 * 1024];
+    alignas(1024) std::uint8_t output[kOutputBytes];
+    // The hidden units lie where partial sums have come before, and behind them the activations of other products.
+    union {
+      alignas(1024) std::uint16_t hidden[kDealtMostRows * Contract::kSlice];
+      struct {
+        alignas(1024) std::uint8_t wide_in[kWideBytes];
+        std::uint16_t x[kDealtMostRows * Input::kSlice];
+      };
+    };
+    alignas(128) std::uint8_t wide_out[kWideBytes + kDealtRanks * 16];
+    alignas(128) std::uint8_t narrow_in[kNarrowBytes];
+    union {
+      alignas(128) std::uint8_t narrow_out[kNarrowBytes + kDealtRanks * 32];
+      Attention attention;
+    };
+    float norms[kDealtMostRows][2];  // mean, 1 / deviation
+    std::uint64_t gates[5];
+  };
+};
+
+}  // namespace attend::cuda

@@ -1,0 +1,26 @@
+// The shapes for which there is a step of dealt rows in one kernel (dealt_rows_launch.cuh).
+#include "attend/cuda/decode/dealt_rows_launch.cuh"
+#include "attend/cuda/decode/few_rows_step.h"
+
+namespace attend::cuda {
+namespace {
+
+struct Tuning {
+  static constexpr DealtTuning kTuning = {};
+};
+
+template <class Shape>
+std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& weights) {
+  return whole_step<DealtRowsStep<Shape, Tuning>, Shape>(backend, weights);
+}
+
+}  // namespace
+
+std::unique_ptr<CausalStep> dealt_rows_step(CudaBackend& backend, const DecoderWeights& weights) {
+  if (weights.layers.empty() || weights.layers.size() > kMostDealtLayers) return nullptr;
+  // The shapes of distilled GPT-2 and GPT-2, and of a small model of ours.
+  if (auto step = step_of<DealtShape<768, 12, 3072>>(backend, weights)) return step;
+  return step_of<DealtShape<256, 4, 1024>>(backend, weights);
+}
+
+}  // namespace attend::cuda

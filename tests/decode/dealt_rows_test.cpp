@@ -1,0 +1,456 @@
+// The step of dealt rows in one kernel (attend/cuda/decode/dealt_rows_kernel.cuh): its plan, and the kernel itself on a
+// Hopper without a GPU, beside plain loops in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "attend/base/random.h"
+#include "tests/decode/emulated_hopper.h"
+
+namespace attend::test {
+namespace {
+
+using LargeShape = cuda::DealtShape<768, 12, 3072>;
+using SmallShape = cuda::DealtShape<256, 4, 1024>;
+
+// Numbers 0 to size - 1, each once.
+class Once {
+ public:
+  explicit Once(std::int64_t size) : seen_(static_cast<std::size_t>(size)) {}
+  void add(std::int64_t i) {
+    good_ = good_ && i >= 0 && i < static_cast<std::int64_t>(seen_.size()) && !seen_[static_cast<std::size_t>(i)];
+    if (good_) seen_[static_cast<std::size_t>(i)] = true, ++count_;
+  }
+  bool all() const { return good_ && count_ == seen_.size(); }
+
+ private:
+  std::vector<bool> seen_;
+  std::size_t count_ = 0;
+  bool good_ = true;
+};
+
+template <class P, int Tiles, bool Half>
+void expect_whole_messages() {
+  using Sums = cuda::DealtSums<P, Tiles, Half>;
+  // What is sent to a rank is one piece that a copy may take, and so is what comes from one.
+  for (int rank = 0; rank < cuda::kDealtRanks; ++rank) {
+    EXPECT_EQ(Sums::sent_at(rank, 0, 0) % 16, 0);
+    EXPECT_EQ(Sums::received_at(rank, 0, 0) % 16, 0);
+    EXPECT_GE(Sums::sent_at(rank, 0, 0), rank == 0 ? 0 : Sums::sent_at(rank - 1, 0, 0) + Sums::of_rows(Tiles));
+  }
+  for (int i = 0; i < Tiles; ++i)
+    for (int j = 0; j < P::kColumns; ++j) {
+      EXPECT_EQ(Sums::sent_at(3, i, j) - Sums::sent_at(3, 0, 0), (i * P::kColumns + j) * Sums::kBytes);
+      EXPECT_EQ(Sums::received_at(3, i, j) - Sums::received_at(3, 0, 0), (i * P::kColumns + j) * Sums::kBytes);
+    }
+  EXPECT_EQ(Sums::of_rows(1) % 16, 0);
+  // A warp's stores of sums use all banks as often: half a warp at a time for 8 bytes.
+  int banks[32] = {};
+  for (int lane = 0; lane < (Sums::kShort ? 32 : 16); ++lane)
+    for (int word = 0; word < (Sums::kShort ? 1 : 2); ++word)
+      ++banks[(Sums::sent_at(lane / 4, 0, cuda::sum_column(lane, 0)) / 4 + word) % 32];
+  for (const int count : banks) EXPECT_EQ(count, 1);
+}
+
+template <class P, int Tiles>
+void expect_whole_sums() {
+  using Warps = cuda::DealtWarps<P, Tiles>;
+  using Groups = cuda::DealtGroups<P>;
+  const int rows = (Tiles + 1) / 2 * 16;
+  Once by_warps(rows * P::kColumns), by_groups(64 * P::kColumns);
+  for (int lane = 0; lane < 32; ++lane)
+    for (int e = 0; e < 4; ++e) {
+      for (int warp = 0; warp < Warps::kWarps; ++warp)
+        for (int i = 0; i < Warps::kRows; ++i)
+          for (int j = 0; j < Warps::kColumns; ++j)
+            by_warps.add((Warps::row_tile(warp, i) * 16 + cuda::sum_row(lane, e)) * P::kColumns +
+                         Warps::column_tile(warp, j) * 8 + cuda::sum_column(lane, e));
+      for (int warp = 0; warp < Groups::kGroups * 4; ++warp)
+        for (int j = 0; j < Groups::kColumns / 8; ++j)
+          by_groups.add((warp % 4 * 16 + cuda::sum_row(lane, e)) * P::kColumns + warp / 4 * Groups::kColumns + j * 8 +
+                        cuda::sum_column(lane, e));
+      EXPECT_EQ(cuda::sum_row(lane, e) % 8, lane / 4) << "all rows of a lane are those of one rank";
+    }
+  EXPECT_TRUE(by_warps.all()) << P::kColumns << " columns, " << Tiles;
+  EXPECT_TRUE(by_groups.all()) << P::kColumns;
+  expect_whole_messages<P, Tiles, false>();
+  expect_whole_messages<P, Tiles, true>();
+}
+
+template <class P>
+void expect_whole_product(int clusters) {
+  Once matrix(std::int64_t{P::kN} * P::kK), weights(P::kColumns * P::kSlice), x(P::kSlice * cuda::kDealtMostRows);
+  for (int cluster = 0; cluster < clusters; ++cluster)
+    for (int rank = 0; rank < cuda::kDealtRanks; ++rank)
+      for (int j = 0; j < P::kColumns; ++j)
+        for (int k = 0; k < P::kSlice; ++k)
+          matrix.add(std::int64_t{P::column(cluster, j)} * P::kK + P::summed(rank, k));
+  for (int k = 0; k < P::kSlice; ++k) {
+    for (int j = 0; j < P::kColumns; ++j) weights.add(P::weight_at(j, k));
+    for (int row = 0; row < cuda::kDealtMostRows; ++row) x.add(P::x_at(row, k));
+  }
+  EXPECT_TRUE(matrix.all());
+  EXPECT_TRUE(weights.all());
+  EXPECT_TRUE(x.all());
+  // A lane's 16 bytes of a block are 8 neighbours of its row, and a warp's use each bank four times.
+  for (int lane = 0; lane < 32; ++lane)
+    for (int e = 0; e < 8; ++e) {
+      EXPECT_EQ(P::weight_at(8 + lane / 4, lane % 4 * 8 + e), P::weight_at(8, 0) + cuda::lane_in_block(lane) * 8 + e);
+      EXPECT_EQ(P::x_at(8 + lane / 4, lane % 4 * 8 + e), P::x_at(8, 0) + cuda::lane_in_block(lane) * 8 + e);
+    }
+  for (int lane = 0; lane < 32; lane += 8) {
+    Once chunks(8);
+    for (int i = 0; i < 8; ++i) chunks.add(cuda::lane_in_block(lane + i) % 8);
+    EXPECT_TRUE(chunks.all());
+  }
+  // A slice of the activations in memory is one piece in the order of shared memory.
+  EXPECT_EQ(cuda::in_swizzled_blocks(0, P::summed(5, 0), cuda::kDealtMostTiles),
+            5 * P::kChunks * cuda::kDealtMostTiles * cuda::kDealtBlock);
+  expect_whole_sums<P, 1>();
+  expect_whole_sums<P, 2>();
+  expect_whole_sums<P, 4>();
+  expect_whole_sums<P, 8>();
+}
+
+template <class Shape>
+void expect_whole_plan() {
+  expect_whole_product<typename Shape::Input>(Shape::kClusters);
+  expect_whole_product<typename Shape::Output>(Shape::kClusters);
+  expect_whole_product<typename Shape::Expand>(Shape::kClusters);
+  expect_whole_product<typename Shape::Contract>(Shape::kClusters);
+  EXPECT_LE(sizeof(typename Shape::Shared), 227u * 1024) << "what a block may have on Hopper";
+  // The hidden units may only take the place of what the product in front of them needs.
+  using Shared = typename Shape::Shared;
+  EXPECT_LE(offsetof(Shared, hidden) + sizeof(Shared::hidden), offsetof(Shared, wide_out));
+  EXPECT_LE(offsetof(Shared, x) + sizeof(Shared::x), offsetof(Shared, wide_out));
+  EXPECT_LE(sizeof(typename Shape::Attention), sizeof(Shared::narrow_out));
+  for (int cluster = 0; cluster < Shape::kClusters; ++cluster)
+    for (int j = 0; j < 3 * cuda::kDealtHead; ++j)
+      EXPECT_EQ(Shape::Input::column(cluster, j),
+                j / cuda::kDealtHead * Shape::kWidth + cluster * cuda::kDealtHead + j % cuda::kDealtHead);
+}
+
+template <int Tiles>
+void expect_all_keys() {
+  using Keys = cuda::DealtKeys<Tiles>;
+  Once rows(Tiles);
+  for (int warp = 0; warp < cuda::kDealtWarps; warp += Keys::kWarpsOfRow) rows.add(Keys::row(warp));
+  EXPECT_TRUE(rows.all());
+  for (int length = 0; length < 300; ++length) {
+    Once keys(length);
+    for (int warp = 0; warp < Keys::kWarpsOfRow; ++warp)
+      for (int step = 0; step < Keys::batches(length) * Keys::kAtOnce; ++step)
+        for (int lane = 0; lane < 32; lane += 8)
+          if (const int key = Keys::key(warp, step, lane); key < length) keys.add(key);
+    ASSERT_TRUE(keys.all()) << length;
+  }
+}
+
+TEST(DealtRowsPlan, EverythingOnce) {
+  expect_whole_plan<LargeShape>();
+  expect_whole_plan<SmallShape>();
+  EXPECT_LE(LargeShape::kBlocks, 132) << "one block per multiprocessor";
+  for (int rows = 1; rows <= cuda::kDealtMostRows; ++rows) {
+    Once dealt(rows);
+    for (int rank = 0; rank < cuda::kDealtRanks; ++rank)
+      for (int i = 0; i < cuda::dealt_rows(rank, rows); ++i) dealt.add(cuda::dealt_row(rank, i));
+    ASSERT_TRUE(dealt.all()) << rows;
+  }
+  expect_all_keys<1>();
+  expect_all_keys<2>();
+  expect_all_keys<4>();
+  expect_all_keys<8>();
+}
+
+TEST(DealtRowsPlan, MarksAreTheNearestNumbers) {
+  EXPECT_NE(cuda::mark_of_layer(0), cuda::mark_of_layer(1));
+  double bias = 0, count = 0;
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    const std::uint32_t bits = random_word(3, 1, i);
+    const float x = std::bit_cast<float>(bits);
+    for (const std::uint32_t mark : {0u, 1u}) {
+      const std::uint32_t half = cuda::marked_bf16(bits, mark);
+      EXPECT_EQ(half & 1u, mark);
+      EXPECT_EQ(half >> 16, 0u);
+      EXPECT_EQ(cuda::marked(bits, mark) & 1u, mark);
+      const float y = float_of(static_cast<std::uint16_t>(half));
+      if (std::isnan(x)) {
+        EXPECT_TRUE(std::isnan(y));
+      } else if (std::isfinite(x) && std::abs(x) < 3e38f) {
+        EXPECT_LE(std::abs(double{x} - double{y}), std::abs(double{x}) / 128 + 2e-40) << "one last bit";
+        bias += (double{y} - double{x}) / std::max(std::abs(double{x}), 1e-30), ++count;
+      }
+    }
+  }
+  EXPECT_LT(std::abs(bias / count), 1e-4) << "neither up nor down";
+}
+
+// The numbers of a small model, all of them bf16.
+struct Model {
+  static constexpr int C = 256, H = 4, F = 1024, D = 64;
+  struct Layer {
+    std::vector<float> norm1_weight, norm1_bias, input, input_bias, output, output_bias;
+    std::vector<float> norm2_weight, norm2_bias, expand, expand_bias, contract, contract_bias;
+  };
+  std::vector<Layer> layers;
+  std::vector<float> norm_weight, norm_bias;
+
+  explicit Model(int count) {
+    for (int i = 0; i < count; ++i)
+      layers.push_back({numbers(C, 0.2f, 1), numbers(C, 0.2f), numbers(C * 3 * C, 0.1f), numbers(3 * C, 0.1f),
+                        numbers(C * C, 0.1f), numbers(C, 0.1f), numbers(C, 0.2f, 1), numbers(C, 0.2f),
+                        numbers(C * F, 0.1f), numbers(F, 0.1f), numbers(F * C, 0.05f), numbers(C, 0.1f)});
+    norm_weight = numbers(C, 0.2f, 1), norm_bias = numbers(C, 0.2f);
+  }
+  std::vector<float> numbers(int count, float size, float center = 0) {
+    std::vector<float> x;
+    for (int i = 0; i < count; ++i) {
+      random_ = random_ * 6364136223846793005ull + 1442695040888963407ull;
+      x.push_back(float_of(bf16_of(center + size * (static_cast<float>(random_ >> 40) / (1 << 23) - 1))));
+    }
+    return x;
+  }
+
+ private:
+  std::uint64_t random_ = 9;
+};
+
+std::vector<double> normed(const std::vector<double>& x, const std::vector<float>& weight,
+                           const std::vector<float>& bias, double eps) {
+  double mean = 0, squares = 0;
+  for (const double value : x) mean += value / static_cast<double>(x.size());
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  std::vector<double> y;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y.push_back((x[i] - mean) / std::sqrt(squares / static_cast<double>(x.size()) + eps) * weight[i] + bias[i]);
+  return y;
+}
+std::vector<double> times(const std::vector<double>& x, const std::vector<float>& matrix,
+                          const std::vector<float>& bias) {
+  std::vector<double> y(bias.begin(), bias.end());
+  for (std::size_t k = 0; k < x.size(); ++k)
+    for (std::size_t j = 0; j < y.size(); ++j) y[j] += x[k] * matrix[k * y.size() + j];
+  return y;
+}
+
+// What memory holds of some rows: caches [layers][rows, capacity, 2C] in bf16.
+struct Rows {
+  static constexpr int kCapacity = 160;
+  std::vector<std::vector<std::uint16_t>> caches;
+  std::vector<std::int32_t> lengths;
+  std::vector<std::uint16_t> x;
+};
+
+// The step by plain loops: states [rows, C]. Keys and values of the newest position are added to the caches.
+std::vector<double> expected_states(const Model& model, Rows& rows, double eps) {
+  constexpr int C = Model::C, D = Model::D;
+  std::vector<double> states;
+  for (std::size_t row = 0; row < rows.lengths.size(); ++row) {
+    std::vector<double> stream;
+    for (int i = 0; i < C; ++i) stream.push_back(float_of(rows.x[row * C + static_cast<std::size_t>(i)]));
+    for (std::size_t l = 0; l < model.layers.size(); ++l) {
+      const Model::Layer& layer = model.layers[l];
+      const std::vector<double> qkv =
+          times(normed(stream, layer.norm1_weight, layer.norm1_bias, eps), layer.input, layer.input_bias);
+      const auto length = static_cast<std::size_t>(rows.lengths[row]);
+      std::uint16_t* cache = rows.caches[l].data() + row * Rows::kCapacity * 2 * C;
+      for (std::size_t i = 0; i < 2 * C; ++i) cache[(length - 1) * 2 * C + i] = bf16_of(static_cast<float>(qkv[C + i]));
+      std::vector<double> mixed(C);
+      for (std::size_t head = 0; head < Model::H; ++head) {
+        std::vector<double> weights;
+        double sum = 0;
+        for (std::size_t key = 0; key < length; ++key) {
+          double score = 0;
+          for (std::size_t d = 0; d < D; ++d)
+            score += qkv[head * D + d] * float_of(cache[key * 2 * C + head * D + d]) / 8;
+          weights.push_back(std::exp(score)), sum += weights.back();
+        }
+        for (std::size_t key = 0; key < length; ++key)
+          for (std::size_t d = 0; d < D; ++d)
+            mixed[head * D + d] += weights[key] / sum * float_of(cache[key * 2 * C + C + head * D + d]);
+      }
+      const std::vector<double> attended = times(mixed, layer.output, layer.output_bias);
+      for (std::size_t i = 0; i < C; ++i) stream[i] += attended[i];
+      std::vector<double> hidden =
+          times(normed(stream, layer.norm2_weight, layer.norm2_bias, eps), layer.expand, layer.expand_bias);
+      for (double& u : hidden) u = 0.5 * u * (1 + std::tanh(0.7978845608 * (u + 0.044715 * u * u * u)));
+      const std::vector<double> contracted = times(hidden, layer.contract, layer.contract_bias);
+      for (std::size_t i = 0; i < C; ++i) stream[i] += contracted[i];
+    }
+    for (const double y : normed(stream, model.norm_weight, model.norm_bias, eps)) states.push_back(y);
+  }
+  return states;
+}
+
+// The kernel's weights and memory.
+class Machine {
+ public:
+  using Shape = SmallShape;
+  explicit Machine(const Model& model) {
+    for (const Model::Layer& layer : model.layers) {
+      pack<Shape::Input>(layer.input, layer.input_bias, &layer.norm1_weight, &layer.norm1_bias);
+      pack<Shape::Output>(layer.output, layer.output_bias, nullptr, nullptr);
+      pack<Shape::Expand>(layer.expand, layer.expand_bias, &layer.norm2_weight, &layer.norm2_bias);
+      pack<Shape::Contract>(layer.contract, layer.contract_bias, nullptr, nullptr);
+    }
+    EXPECT_EQ(packed_.size(), model.layers.size() * static_cast<std::size_t>(Shape::kLayerBytes));
+    params_.packed = packed_.data(), params_.layers = static_cast<int>(model.layers.size()), params_.eps = kEps;
+    params_.norm_weight = norm_weight_.data(), params_.norm_bias = norm_bias_.data();
+    std::memcpy(norm_weight_.data(), model.norm_weight.data(), sizeof(norm_weight_));
+    std::memcpy(norm_bias_.data(), model.norm_bias.data(), sizeof(norm_bias_));
+    params_.arrivals = &counters_[0], params_.before = &counters_[1];
+    counters_[0] = counters_[1] = 0xfffffff0u;  // it wraps around
+    params_.stream = stream_.data(), params_.moments = moments_.data();
+    params_.mixed = mixed_.data(), params_.hidden = hidden_.data();
+    params_.keys_ahead = 40;
+  }
+  template <int Tiles, cuda::DealtTuning kTuning>
+  std::vector<float> run(Rows& rows, std::uint64_t seed) {
+    cuda::DealtRowsParams p = params_;
+    for (std::size_t i = 0; i < rows.caches.size(); ++i) p.caches[i] = rows.caches[i].data();
+    p.rows = static_cast<int>(rows.lengths.size()), p.capacity = Rows::kCapacity;
+    std::vector<std::int32_t> slots;
+    for (std::size_t row = 0; row < rows.lengths.size(); ++row)
+      slots.push_back(static_cast<std::int32_t>(row) * Rows::kCapacity + rows.lengths[row] - 1);
+    std::vector<std::uint16_t> states(rows.lengths.size() * Model::C, 0xffff);
+    p.lengths = rows.lengths.data(), p.slots = slots.data(), p.x = rows.x.data(), p.states = states.data();
+    EmulatedGpu gpu(Shape::kBlocks, cuda::kDealtThreads, cuda::kDealtRanks, sizeof(Shape::Shared), seed);
+    gpu.run([&](void* shared) {
+      cuda::DealtRowsBlock<Shape, Tiles, kTuning, EmulatedHopper, cuda::NoStamps>(p,
+                                                                                  *static_cast<Shape::Shared*>(shared))
+          .run();
+    });
+    std::vector<float> result;
+    for (const std::uint16_t x : states) result.push_back(float_of(x));
+    return result;
+  }
+  static constexpr float kEps = 1e-5f;
+
+ private:
+  template <class P>
+  void pack(const std::vector<float>& matrix, const std::vector<float>& bias, const std::vector<float>* norm_weight,
+            const std::vector<float>* norm_bias) {
+    for (int block = 0; block < Shape::kBlocks; ++block) {
+      const int cluster = block / cuda::kDealtRanks, rank = block % cuda::kDealtRanks;
+      std::vector<std::uint16_t> weights(P::kColumns * P::kSlice);
+      for (int j = 0; j < P::kColumns; ++j)
+        for (int k = 0; k < P::kSlice; ++k)
+          weights[static_cast<std::size_t>(P::weight_at(j, k))] =
+              bf16_of(matrix[static_cast<std::size_t>(P::summed(rank, k) * P::kN + P::column(cluster, j))]);
+      std::vector<float> floats;
+      for (const std::vector<float>* norm : {norm_weight, norm_bias})
+        for (int k = 0; norm && k < P::kSlice; ++k)
+          floats.push_back((*norm)[static_cast<std::size_t>(P::summed(rank, k))]);
+      for (int j = 0; j < P::kColumns; ++j) floats.push_back(bias[static_cast<std::size_t>(P::column(cluster, j))]);
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.data());
+      packed_.insert(packed_.end(), bytes, bytes + weights.size() * 2);
+      bytes = reinterpret_cast<const std::uint8_t*>(floats.data());
+      packed_.insert(packed_.end(), bytes, bytes + floats.size() * 4);
+    }
+  }
+
+  cuda::DealtRowsParams params_;
+  std::vector<std::uint8_t> packed_;
+  alignas(16) std::array<float, Model::C> norm_weight_, norm_bias_;
+  std::uint32_t counters_[2];
+  // Zeros once, and then what the launches before have left.
+  std::vector<float> stream_ = std::vector<float>(2 * cuda::kDealtMostRows * Model::C);
+  std::vector<float> moments_ = std::vector<float>(2 * cuda::kDealtMostRows * Model::H * 2);
+  std::vector<std::uint16_t> mixed_ = std::vector<std::uint16_t>(cuda::kDealtMostRows * Model::C);
+  std::vector<std::uint16_t> hidden_ = std::vector<std::uint16_t>(cuda::kDealtMostRows * Model::F);
+};
+
+Rows some_rows(Model& model, int count, int longest) {
+  Rows rows;
+  rows.caches.resize(model.layers.size());
+  for (auto& cache : rows.caches)
+    for (const float x : model.numbers(count * Rows::kCapacity * 2 * Model::C, 1.0f)) cache.push_back(bf16_of(x));
+  for (int row = 0; row < count; ++row) rows.lengths.push_back(row == 0 ? longest : 1 + row * 37 % longest);
+  for (const float x : model.numbers(count * Model::C, 1.0f)) rows.x.push_back(bf16_of(x));
+  return rows;
+}
+
+class DealtRows : public testing::Test {
+ protected:
+  static constexpr int kLayers = 3;  // odd: the marks of the last layer are those of the next launch's first
+  Model model_{kLayers};
+  Machine machine_{model_};
+
+  // Some runs, by other chances: near the truth, and the same bits every time.
+  template <int Tiles, cuda::DealtTuning kTuning>
+  void expect_step(int count, int longest, int runs) {
+    SCOPED_TRACE(std::to_string(count) + " rows");
+    const Rows begin = some_rows(model_, count, longest);
+    Rows truth_rows = begin;
+    const std::vector<double> truth = expected_states(model_, truth_rows, Machine::kEps);
+    std::vector<float> first;
+    for (int run = 0; run < runs; ++run) {
+      Rows rows = begin;
+      const std::vector<float> states =
+          machine_.run<Tiles, kTuning>(rows, static_cast<std::uint64_t>(run * 1000 + count));
+      if (run == 0) first = states;
+      ASSERT_EQ(std::memcmp(first.data(), states.data(), states.size() * sizeof(float)), 0) << "run " << run;
+      double worst = 0, largest = 0;
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        ASSERT_FALSE(std::isnan(states[i])) << i;
+        worst = std::max(worst, std::abs(states[i] - truth[i])), largest = std::max(largest, std::abs(truth[i]));
+      }
+      EXPECT_LT(worst, 0.02 * largest);
+      // Keys and values are where they belong, and nothing else has changed.
+      double worst_key = 0;
+      for (std::size_t l = 0; l < rows.caches.size(); ++l)
+        for (std::size_t i = 0; i < rows.caches[l].size(); ++i) {
+          const std::size_t row = i / (2 * Model::C * Rows::kCapacity), position = i / (2 * Model::C) % Rows::kCapacity;
+          if (position + 1 == static_cast<std::size_t>(rows.lengths[row]))
+            worst_key =
+                std::max<double>(worst_key, std::abs(float_of(rows.caches[l][i]) - float_of(truth_rows.caches[l][i])));
+          else
+            ASSERT_EQ(rows.caches[l][i], begin.caches[l][i]);
+        }
+      EXPECT_LT(worst_key, 0.1);
+    }
+  }
+};
+
+using Tuned = cuda::DealtTuning;
+
+// One launch behind the other in the same memory, with more and with fewer rows than before.
+TEST_F(DealtRows, AreAStep) {
+  expect_step<1, Tuned{}>(3, 100, 2);
+  expect_step<2, Tuned{}>(13, 40, 1);
+  expect_step<1, Tuned{.eager = true}>(8, 5, 1);
+}
+
+class LongDealtRows : public DealtRows {};
+TEST_F(LongDealtRows, AreAStepOfManyRows) {
+  expect_step<8, Tuned{}>(61, 90, 2);
+  expect_step<1, Tuned{}>(5, 150, 1);
+  expect_step<4, Tuned{}>(25, 130, 1);
+  expect_step<8, Tuned{}>(64, 30, 1);
+  expect_step<8, Tuned{.eager = true}>(64, 30, 1);
+}
+TEST_F(LongDealtRows, AreTheSameByBarriers) {
+  expect_step<1, Tuned{.messages = false}>(5, 100, 1);
+  expect_step<8, Tuned{.messages = false}>(64, 30, 1);
+}
+TEST_F(LongDealtRows, AreTheSameWithoutTheCopyEngine) {
+  expect_step<1, Tuned{.way = cuda::DealtWay::registers}>(3, 30, 1);
+  expect_step<2, Tuned{.way = cuda::DealtWay::registers}>(16, 30, 1);
+  expect_step<1, Tuned{.way = cuda::DealtWay::threads}>(7, 30, 1);
+  expect_step<8, Tuned{.way = cuda::DealtWay::threads}>(33, 30, 1);
+}
+TEST_F(LongDealtRows, AreTheSameByWarps) {
+  expect_step<4, Tuned{.groups = false}>(32, 30, 1);
+  expect_step<8, Tuned{.groups = false}>(50, 30, 1);
+}
+TEST_F(LongDealtRows, AreTheSameInBf16) {
+  expect_step<1, Tuned{.half = true}>(7, 30, 1);
+  expect_step<8, Tuned{.half = true, .eager = true}>(60, 30, 1);
+}
+
+}  // namespace
+}  // namespace attend::test
