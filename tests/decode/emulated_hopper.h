@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -72,7 +73,7 @@ class EmulatedGpu {
     left_ = fibers_.size();
     while (left_ > 0) {
       if (!error_.empty()) throw std::runtime_error(error_);
-      if (visits_ > kMostVisits) throw std::runtime_error("threads wait for ever");
+      if (visits_ > kMostVisits) throw std::runtime_error("threads wait for ever: " + waiting());
       // Some blocks are far behind the others for a while.
       const std::uint64_t block = below(blocks_.size());
       if (below(4) != 0 && block % 5 == slow_) continue;
@@ -97,17 +98,18 @@ class EmulatedGpu {
     Meeting& meeting = block.meetings[static_cast<std::size_t>(first * 4 + (count == 32 ? 0 : count == 128 ? 1 : 2))];
     const std::uint64_t round = meeting.round;
     if (++meeting.here == count) return meeting.here = 0, ++meeting.round, void();
-    wait_until([&meeting, round] { return meeting.round != round; });
+    wait_until("others", [&meeting, round] { return meeting.round != round; });
   }
   void meet_cluster() {
     Meeting& meeting = blocks_[static_cast<std::size_t>(fiber_->block / cluster_ * cluster_)].of_cluster;
     const std::uint64_t round = meeting.round;
     if (++meeting.here == threads_ * cluster_) return meeting.here = 0, ++meeting.round, void();
-    wait_until([&meeting, round] { return meeting.round != round; });
+    wait_until("others", [&meeting, round] { return meeting.round != round; });
   }
   template <class Condition>
-  void wait_until(Condition&& condition) {
+  void wait_until(const char* what, Condition&& condition) {
     while (!condition()) {
+      fiber_->waits_for = what;
       fiber_->waits = std::ref(condition);
       yield();
     }
@@ -178,7 +180,7 @@ class EmulatedGpu {
     if (look == std::end(fiber_->looks))
       look = &fiber_->looks[fiber_->next_look++ % 16];
     else
-      wait_until([&version, seen = look->version] { return version != seen; });
+      wait_until("memory", [&version, seen = look->version] { return version != seen; });
     *look = {place, version};
   }
   void has_changed(const void* place) { ++version_of(place); }
@@ -189,7 +191,7 @@ class EmulatedGpu {
 
  private:
   static constexpr std::size_t kStack = 128 << 10;
-  static constexpr std::uint64_t kMostVisits = 4'000'000;
+  static constexpr std::uint64_t kMostVisits = 1'000'000;
   struct Meeting {
     int here = 0;
     std::uint64_t round = 0;
@@ -221,6 +223,7 @@ class EmulatedGpu {
     bool begun = false, done = false;
     int block = 0, thread = 0, turn = 0;
     std::function<bool()> waits;
+    const char* waits_for = "";
     Look looks[16] = {};
     std::size_t next_look = 0;
   };
@@ -243,6 +246,20 @@ class EmulatedGpu {
   }
   std::uint64_t& version_of(const void* place) {
     return versions_[reinterpret_cast<std::uintptr_t>(place) / 128 % versions_.size()];
+  }
+  // What the threads of each block wait for.
+  std::string waiting() const {
+    std::string all;
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      std::map<std::string, int> counts;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(threads_); ++i) {
+        const Fiber& fiber = fibers_[block * static_cast<std::size_t>(threads_) + i];
+        ++counts[fiber.done ? "nothing" : fiber.waits_for];
+      }
+      all += "\n" + std::to_string(block) + ":";
+      for (const auto& [what, count] : counts) all += " " + std::to_string(count) + " for " + what;
+    }
+    return all;
   }
   // The threads of a block run until all of them wait; some warps hang back.
   void visit(int block) {
@@ -329,7 +346,7 @@ struct EmulatedHopper {
     gate.check();
   }
   static void wait(std::uint64_t& at, std::uint32_t parity) {
-    gpu().wait_until([&at, parity] { return (gpu().gate(at).phase & 1u) != parity; });
+    gpu().wait_until("a gate", [&at, parity] { return (gpu().gate(at).phase & 1u) != parity; });
   }
   static void show_to_engines() {}
   static void fetch(void* to, const void* from, std::uint32_t bytes, std::uint64_t& gate) {
