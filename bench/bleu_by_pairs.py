@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """What more data buys: BLEU on newstest2014 against the number of training pairs, as a table and a figure.
 
-    tools/unpack-data && bench/bleu_by_pairs.py --device cuda --minutes 2 --json curve.json --svg docs/images/bleu-by-pairs.svg
+    tools/unpack-data && bench/bleu_by_pairs.py --device cuda --json curve.json --svg docs/images/bleu-by-pairs.svg
 
 The corpora of parallel-en-fr are mixed once (no test line in them), and each point takes the first pairs of that order. Every point
-is trained with each of its settings (SETTINGS: size and dropout; few pairs want a small model that forgets much), all for the same
-time, and the best one counts. Runs and scores that are there already are kept, so an interrupted curve continues.
+is trained with each of its settings (SETTINGS: size, dropout and steps; few pairs want a small model with much dropout, and few
+steps), and the best one counts. Its score depends on the steps and not on the clock, so --at-once trainings share the device.
+Runs and scores that are there already are kept, so an interrupted curve continues.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import subprocess
 
 DATA = pathlib.Path(".data")
-# Pairs (0: all of them), and what is tried: preset, dropout.
-SETTINGS = {50_000: [("small", 0.3), ("base", 0.3)], 100_000: [("small", 0.3), ("base", 0.3)], 200_000: [("small", 0.2), ("base", 0.3)],
-            400_000: [("base", 0.3), ("base", 0.2)], 0: [("base", 0.2), ("base", 0.1)]}
+# Pairs (0: all of them), and what is tried: preset, dropout, steps of 25,000 tokens.
+SETTINGS = {50_000: [("small", 0.3, 3000), ("base", 0.3, 1200)], 100_000: [("small", 0.3, 4000), ("base", 0.3, 1600)],
+            200_000: [("small", 0.2, 6000), ("base", 0.3, 2400)], 400_000: [("base", 0.2, 3500), ("base", 0.3, 3500)],
+            0: [("base", 0.1, 6500)]}
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 640, 400, 60, 40, 60
 
 
@@ -44,7 +47,7 @@ def first_pairs(files, count):
     return names
 
 
-def score(options, files, count, preset, dropout):
+def score(options, files, count, preset, dropout, steps):
     """BLEU of one training run."""
     out = pathlib.Path(f"runs/curve-{count or 'all'}-{preset}-{dropout}")
     if not (out / "model.safetensors").exists():
@@ -53,8 +56,9 @@ def score(options, files, count, preset, dropout):
                         "--valid-source", DATA / "parallel-en-fr/europarl.dev.en", "--valid-target", DATA / "parallel-en-fr/europarl.dev.fr",
                         "--preset", preset, "--pre-norm", "--dropout", str(dropout), "--vocabulary-size", "8000" if count and count < 300_000 else "16000",
                         "--max-length", "160", "--tokens", "25000", "--schedule", "cosine", "--learning-rate", "0.001" if preset == "base" else "0.002",
-                        "--steps", "8000", "--warmup", "800", "--validate-every", "800", "--bleu-sentences", "100", "--select", "loss", "--average", "1",
-                        "--minutes", str(options.minutes), "--device", options.device, "--overwrite", "--out", out], check=True)
+                        "--steps", str(steps), "--warmup", str(steps // 10), "--validate-every", str(steps // 5), "--bleu-sentences", "100",
+                        "--select", "loss", "--average", "1", "--device", options.device, "--overwrite", "--out", out],
+                       check=True, stdout=subprocess.DEVNULL)
     test = DATA / "newstest/newstest2014-enfr"
     said = subprocess.run([options.attend, "evaluate", "--model", out, f"{test}.en", f"{test}.fr", "--device", options.device, "--json"],
                           check=True, capture_output=True, text=True).stdout
@@ -91,8 +95,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attend", default="build/attend")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--minutes", type=float, default=2)
-    parser.add_argument("--points", type=int, nargs="*", default=list(SETTINGS), help="numbers of pairs; 0 is all of them")
+    parser.add_argument("--at-once", type=int, default=1, help="trainings that share the device")
+    parser.add_argument("--points", type=int, nargs="*", default=list(SETTINGS), choices=list(SETTINGS), help="numbers of pairs; 0 is all of them")
     parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("runs/curve-en-fr.json"))
     parser.add_argument("--svg", type=pathlib.Path)
     options = parser.parse_args()
@@ -101,13 +105,16 @@ def main():
         everything = sum(1 for _ in lines)
     known = json.loads(options.json.read_text()) if options.json.exists() else {}
     for count in options.points:
-        for preset, dropout in SETTINGS.get(count, [("base", 0.2)]):
-            name = f"{count or everything} {preset} {dropout}"
-            if name not in known:
-                known[name] = score(options, files, count, preset, dropout)
-                options.json.parent.mkdir(parents=True, exist_ok=True)
-                options.json.write_text(json.dumps(known, indent=2) + "\n")
-            print(f"{name}: {known[name]:.1f}", flush=True)
+        first_pairs(files, count)  # before several runs want them
+    runs = [(count, *setting) for count in options.points for setting in SETTINGS[count]]
+    names = {run: f"{run[0] or everything} {run[1]} {run[2]}" for run in runs}
+    with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
+        waiting = {pool.submit(score, options, files, *run): names[run] for run in runs if names[run] not in known}
+        for done in concurrent.futures.as_completed(waiting):
+            known[waiting[done]] = done.result()
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(known, indent=2) + "\n")
+            print(f"{waiting[done]}: {known[waiting[done]]:.1f}", flush=True)
     best = {}
     for name, bleu in known.items():
         pairs = int(name.split()[0])

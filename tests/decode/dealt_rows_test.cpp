@@ -11,7 +11,7 @@
 #include "attend/base/random.h"
 #include "tests/decode/emulated_hopper.h"
 
-namespace attend::test {
+namespace attend::test::dealt {
 namespace {
 
 using LargeShape = cuda::DealtShape<768, 12, 3072>;
@@ -453,4 +453,4 @@ TEST_F(LongDealtRows, AreTheSameInBf16) {
 }
 
 }  // namespace
-}  // namespace attend::test
+}  // namespace attend::test::dealt

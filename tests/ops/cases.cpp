@@ -1,5 +1,7 @@
 #include "tests/ops/cases.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -35,6 +37,11 @@ std::vector<Case> those(bool bench) {
 
 CaseList::CaseList(const char* name, Add add) {
   check(case_lists().emplace(name, add).second, "cases: '{}' is there twice", name);
+}
+
+std::string with_shape(std::string name, const Shape& shape) {
+  for (std::int64_t dim : shape) name += fmt::format("_{}", dim);
+  return name;
 }
 
 Input reals(const Shape& shape, double low, double high) { return {.shape = shape, .low = low, .high = high}; }

@@ -64,6 +64,9 @@ struct Case {
   Work forward = {}, backward = {};
 };
 
+// norm_2_3 of norm and [2, 3].
+std::string with_shape(std::string name, const Shape& shape);
+
 const std::vector<Case>& test_cases();
 const std::vector<Case>& bench_cases();
 

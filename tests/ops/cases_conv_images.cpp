@@ -15,11 +15,6 @@ namespace attend::test {
 
 namespace {
 
-std::string with_shape(std::string name, const Shape& shape) {
-  for (std::int64_t dim : shape) name += fmt::format("_{}", dim);
-  return name;
-}
-
 // ---- Pooling. adaptive: options.kernel is the size of the result.
 Array pool_reference(const Array& x, PoolKind kind, const ops::PoolOptions& how) {
   const bool adaptive = kind == PoolKind::adaptive;

@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kEps = static_cast<double>(1e-5f);
 
-std::string with_shape(std::string name, const Shape& shape) {
-  for (std::int64_t dim : shape) name += fmt::format("_{}", dim);
-  return name;
-}
-
 // A batch norm has all rows as one image, and a group a channel.
 Array norm_reference(const Array& x, const Array* weight, const Array* bias, std::int64_t images, std::int64_t groups) {
   Array y(x.shape);
