@@ -172,7 +172,8 @@ class EmulatedGpu {
     for (const Later& x : messages) std::memcpy(x.to, &x.word, x.bytes), has_changed(x.to);
     messages.clear();
   }
-  // Whoever reads a place again waits until something has been written there, or near it.
+  // Whoever reads a place again waits until something has been written there, or near it, or for a while: what is waited
+  // for may be a word of another place, read just before.
   void look_at(const void* place) {
     const std::uint64_t& version = version_of(place);
     Fiber::Look* look = std::find_if(std::begin(fiber_->looks), std::end(fiber_->looks),
@@ -180,7 +181,9 @@ class EmulatedGpu {
     if (look == std::end(fiber_->looks))
       look = &fiber_->looks[fiber_->next_look++ % 16];
     else
-      wait_until("memory", [&version, seen = look->version] { return version != seen; });
+      wait_until("memory", [this, &version, seen = look->version, until = visits_ + 400] {
+        return version != seen || visits_ > until;
+      });
     *look = {place, version};
   }
   void has_changed(const void* place) { ++version_of(place); }
