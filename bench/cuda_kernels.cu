@@ -1,6 +1,6 @@
 // Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s, and
 // products with few rows, output layers and whole decoding steps in microseconds.
-//   build/bench/cuda_kernels [memory] [gemm] [endings] [rows] [choices] [steps] [race] [phases]
+//   build/bench/cuda_kernels [memory] [gemm] [endings] [rows] [choices] [steps] [phases]
 //   build/bench/cuda_kernels ask     (for bench/cuda_gemm.py, which measures PyTorch's products in turn with these)
 #include <cuda_runtime_api.h>
 
@@ -17,7 +17,7 @@
 #include "attend/cuda/cuda_check.h"
 #include "bench/support/bench_main.h"
 #include "bench/support/step_case.h"
-#include "bench/support/step_race.cuh"
+#include "bench/support/step_phases.cuh"
 
 using namespace attend;
 
@@ -414,9 +414,8 @@ void measure(const std::vector<std::string>& parts) {
     for (std::int64_t rows : {1, 8, 32, 64, 128}) choices(backend, bench, rows);
   if (wanted("steps"))
     for (std::int64_t length : {16, 80, 512})
-      for (std::int64_t rows : {2, 3, 8, 16, 32, 64, 128})
+      for (std::int64_t rows : {2, 3, 8, 16, 32, 64})
         for (const std::size_t layers : {std::size_t{1}, std::size_t{12}}) steps(backend, bench, rows, length, layers);
-  if (wanted("race")) StepRace(backend, [&](const auto& body) { return bench.graph_seconds(body); }).run();
   if (wanted("phases")) step_phases(backend);
 }
 
@@ -425,10 +424,10 @@ void measure(const std::vector<std::string>& parts) {
 int main(int count, char** arguments) {
   std::vector<std::string> parts;
   CLI::App app(
-      "Speed of the CUDA kernels. Parts: memory, gemm, endings, rows, choices, steps, race, phases; all of them unless "
-      "some are named.\n"
+      "Speed of the CUDA kernels. Parts: memory, gemm, endings, rows, choices, steps, phases; all of them unless some "
+      "are named.\n"
       "ask answers bench/cuda_gemm.py.");
   app.add_option("parts", parts, "what to measure")
-      ->check(CLI::IsMember({"memory", "gemm", "endings", "rows", "choices", "steps", "race", "phases", "ask"}));
+      ->check(CLI::IsMember({"memory", "gemm", "endings", "rows", "choices", "steps", "phases", "ask"}));
   return bench_main(app, count, arguments, [&] { measure(parts); });
 }

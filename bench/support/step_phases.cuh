@@ -14,6 +14,7 @@
 
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
+#include "attend/cuda/decode/many_rows_launch.cuh"
 #include "attend/cuda/decode/step_stamps.cuh"
 #include "bench/support/step_case.h"
 
@@ -92,12 +93,11 @@ PhaseTimes phase_times(CudaBackend& backend, Step& step, const StepCase& all, in
 }
 
 // One line per moment and one column per case: "median/most".
-inline void print_phases(const std::string& kernel, const std::vector<std::string>& cases,
-                         const std::vector<PhaseTimes>& times) {
+inline void print_phases(const std::vector<std::string>& cases, const std::vector<PhaseTimes>& times) {
   using Moment = cuda::StepMoment;
   static constexpr const char* kPhases[] = {"input", "attend", "output", "expand", "contract"};
   static constexpr const char* kSteps[] = {"came", "read", "multiplied", "met", "done"};
-  std::printf("%s: a layer's us by moment, median/most of the blocks\n%-20s", kernel.c_str(), "rows x keys");
+  std::printf("a layer's us by moment, median/most of the blocks\n%-20s", "rows x keys");
   for (const std::string& name : cases) std::printf(" %11s", name.c_str());
   for (int phase = 0; phase < Moment::kPhases; ++phase)
     for (int step = 0; step < Moment::kSteps; ++step) {
@@ -115,17 +115,19 @@ inline void print_phases(const std::string& kernel, const std::vector<std::strin
   std::fflush(stdout);
 }
 
-// The lines of `phases` of a step that was made for 12 layers.
-template <class Step>
-void measure_phases(CudaBackend& backend, const std::string& kernel, Step& step, int blocks) {
+// The lines of `phases`: of the kernel for 3 to 64 rows, 12 layers of GPT-2.
+inline void step_phases(CudaBackend& backend) {
+  using StepShape = cuda::ManyShape<StepModel124M::kWidth, StepModel124M::kHeads, StepModel124M::kHidden>;
+  const auto step = cuda::ManyRowsStep<StepShape, cuda::StampedLayer>::make(backend, step_weights(backend, 12));
+  if (!step) return std::puts("no kernel of a whole step on this device"), void();
   std::vector<std::string> names;
   std::vector<PhaseTimes> times;
   for (const std::int64_t rows : {3, 8, 32, 64})
     for (const std::int64_t keys : {16, 80}) {
       names.push_back(std::to_string(rows) + " x " + std::to_string(keys));
-      times.push_back(phase_times(backend, step, step_case(backend, rows, keys, 12), blocks));
+      times.push_back(phase_times(backend, *step, step_case(backend, rows, keys, 12), StepShape::kBlocks));
     }
-  print_phases(kernel, names, times);
+  print_phases(names, times);
 }
 
 }  // namespace attend

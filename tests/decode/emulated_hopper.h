@@ -1,4 +1,4 @@
-// A Hopper without a GPU, for the kernel of attend/cuda/decode/dealt_rows_kernel.cuh: every thread of every block is a
+// A Hopper without a GPU, for the kernel of attend/cuda/decode/many_rows_kernel.cuh: every thread of every block is a
 // fiber, and blocks, copies and messages take their turns by chance. It has the names of attend/cuda/decode/hopper.cuh.
 // What the hardware leaves open is left to chance as well: copies read their source late and arrive in pieces, a
 // message of 16 bytes arrives in halves, and messages to different places overtake each other. What it cannot show:
@@ -28,7 +28,7 @@
 #define __device__
 #define __forceinline__ inline
 #endif
-#include "attend/cuda/decode/dealt_rows_kernel.cuh"
+#include "attend/cuda/decode/many_rows_kernel.cuh"
 
 namespace attend::test {
 
@@ -172,8 +172,8 @@ class EmulatedGpu {
     for (const Later& x : messages) std::memcpy(x.to, &x.word, x.bytes), has_changed(x.to);
     messages.clear();
   }
-  // Whoever reads a place again waits until something has been written there, or near it, or for a while: what is waited
-  // for may be a word of another place, read just before.
+  // Whoever reads a place again waits until something has been written there, or near it, or for a while: what is
+  // waited for may be a word of another place, read just before.
   void look_at(const void* place) {
     const std::uint64_t& version = version_of(place);
     Fiber::Look* look = std::find_if(std::begin(fiber_->looks), std::end(fiber_->looks),
@@ -329,7 +329,7 @@ struct EmulatedHopper {
   static int thread() { return gpu().thread(); }
   static int block() { return gpu().block(); }
   static void hide(int&) {}
-  static void sync() { gpu().meet(0, cuda::kDealtThreads); }
+  static void sync() { gpu().meet(0, cuda::kManyThreads); }
   static void sync_cluster() { gpu().meet_cluster(); }
   static float shuffle_xor(float x, int mask) {
     const int own = thread();
@@ -358,9 +358,6 @@ struct EmulatedHopper {
   static void fetch_to_l2(const void* from, std::uint32_t bytes) {
     const volatile auto* at = static_cast<const std::uint8_t*>(from);
     (void)at[0], (void)at[bytes - 1];
-  }
-  static void push(void* to, const void* from, std::uint32_t bytes, std::uint64_t& gate, int rank) {
-    gpu().copy_later(&gpu().of_rank(*static_cast<std::byte*>(to), rank), from, bytes, gpu().of_rank(gate, rank));
   }
   static void send(void* to, std::uint32_t x, std::uint64_t& gate, int rank) {
     gpu().write_later(&gpu().of_rank(*static_cast<std::byte*>(to), rank), x, 4, gpu().of_rank(gate, rank));
@@ -423,13 +420,13 @@ struct EmulatedHopper {
       for (auto& tile : c) std::fill(std::begin(tile), std::end(tile), 0.0f);
     if (reinterpret_cast<std::uintptr_t>(x) % 512 != 0 || reinterpret_cast<std::uintptr_t>(w) % 512 != 0)
       gpu().fail("blocks for wgmma begin on 512 bytes");
-    pending()[static_cast<std::size_t>(block() * cuda::kDealtThreads + thread())].push_back(
+    pending()[static_cast<std::size_t>(block() * cuda::kManyThreads + thread())].push_back(
         {static_cast<const std::byte*>(x), static_cast<const std::byte*>(w), half});
   }
   template <int N>
   static void end_group(float (&c)[N][4]) {
     const int own = thread();
-    auto& products = pending()[static_cast<std::size_t>(block() * cuda::kDealtThreads + own)];
+    auto& products = pending()[static_cast<std::size_t>(block() * cuda::kManyThreads + own)];
     gpu().meet(own / 128 * 128, 128);
     for (const auto& product : products)
       for (int j = 0; j < N; ++j)

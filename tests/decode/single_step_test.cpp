@@ -59,7 +59,7 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
     for (const std::int64_t rows : {1, 2, 3, 17, 33, 64}) {
       if (!model.body().single_step(backend(), rows)) GTEST_SKIP() << "no such kernel on this device";
       // Prompts of different lengths, and steps past the 384 and 1,152 keys that are read ahead; with many rows past
-      // the 128 that are read at once by all ranks of a cluster.
+      // those that the warps of a row read at once.
       const std::vector<std::size_t> starts =
           rows <= 2 ? std::vector<std::size_t>{1, 380, 1150} : std::vector<std::size_t>{1, 120};
       for (const std::size_t start : starts) {

@@ -1,12 +1,11 @@
 // A decoder's token step in one kernel (decoder_step.cuh): its shapes, the packing of its weights, and its launch.
-#include <cstdlib>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "attend/cuda/capability.h"
 #include "attend/cuda/decode/decoder_step_kernel.cuh"
-#include "attend/cuda/decode/few_rows_step.h"
+#include "attend/cuda/decode/many_rows_plan.h"
+#include "attend/cuda/decode/many_rows_step.h"
 #include "attend/cuda/decode/only_one.h"
 #include "attend/cuda/launch.cuh"
 #include "attend/tensor/causal_step.h"
@@ -176,15 +175,6 @@ std::unique_ptr<CausalStep> step_of(CudaBackend& backend, const DecoderWeights& 
   return std::make_unique<CudaCausalStep<C, H, F>>(backend, weights, std::move(only));
 }
 
-// few_rows_step takes 128 rows, but layer after layer is as fast from 64 on (docs/lab/decode.md).
-constexpr std::int64_t kMostStepRows = 64;
-
-// ATTEND_STEP=dealt chooses the kernel of dealt rows, which has not been the default so far, for 3 rows and more.
-bool wants_dealt_rows() {
-  const char* step = std::getenv("ATTEND_STEP");
-  return step && std::string_view(step) == "dealt";
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -192,10 +182,10 @@ std::unique_ptr<CausalStep> CudaBackend::causal_step(const DecoderWeights& weigh
   using namespace cuda;
   stream();  // points this thread at the device
   const std::size_t layers = weights.layers.size();
-  if (rows < 1 || rows > kMostStepRows || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
+  if (rows < 1 || rows > kManyMostRows || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
       weights.norm_weight.dtype() != DType::bf16)
     return nullptr;
-  if (rows > 2) return wants_dealt_rows() ? dealt_rows_step(*this, weights) : few_rows_step(*this, weights);
+  if (rows > 2) return many_rows_step(*this, weights);
   // The shapes of distilled GPT-2 and GPT-2, and of a small model of ours.
   if (auto step = step_of<768, 12, 3072>(*this, weights)) return step;
   return step_of<256, 4, 1024>(*this, weights);

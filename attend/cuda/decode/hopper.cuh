@@ -1,4 +1,4 @@
-// Hopper, as the kernel of dealt_rows_kernel.cuh sees it: its threads, barriers in shared memory, copies between
+// Hopper, as the kernel of many_rows_kernel.cuh sees it: its threads, barriers in shared memory, copies between
 // blocks, messages through memory, tensor cores. The kernel is written against these names alone, so that a test can
 // run it on a Hopper of its own, without a GPU (tests/decode/emulated_hopper.h).
 #pragma once
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "attend/cuda/bulk_copy.cuh"
-#include "attend/cuda/decode/dealt_rows_params.h"
+#include "attend/cuda/decode/many_rows_params.h"
 #include "attend/cuda/early_launch.cuh"
 #include "attend/cuda/group_products.cuh"
 #include "attend/cuda/rows/activation.cuh"
@@ -52,17 +52,7 @@ struct Hopper {
   static __device__ __forceinline__ void fetch_to_l2(const void* from, std::uint32_t bytes) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
   }
-  // To the same place in a block of the cluster, counted by its gate.
-  static __device__ __forceinline__ void push(void* to, const void* from, std::uint32_t bytes, std::uint64_t& gate,
-                                              int rank) {
-    asm volatile(
-        "{\n.reg .b32 there, gate;\nmapa.shared::cluster.u32 there, %0, %4;\nmapa.shared::cluster.u32 gate, %3, %4;\n"
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [gate];\n}\n" ::"r"(
-            shared_address(to)),
-        "r"(shared_address(from)), "r"(bytes), "r"(shared_address(&gate)), "r"(rank)
-        : "memory");
-  }
-  // The same from registers.
+  // From registers to the same place in a block of the cluster, counted by its gate.
   static __device__ __forceinline__ void send(void* to, std::uint32_t x, std::uint64_t& gate, int rank) {
     asm volatile(
         "{\n.reg .b32 there, gate;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 gate, %2, %3;\n"

@@ -6,13 +6,14 @@
 // stream through a ring of stages. The table's rows are the rows of m16n8k16, and rows of the batch its columns. What
 // the blocks know of each row is joined by a second kernel.
 //
-// Both lie in shared memory as blocks of 8 rows and 32 columns, row by row, of which a lane takes 16 bytes
-// (decode/few_rows_plan.h).
+// Both lie in shared memory as blocks of 8 rows and 32 columns, 512 bytes, row by row. Lane l of a warp takes 16 bytes
+// of such a block, row l / 4 and columns 8 (l % 4) on: all banks are used once. Those are the operands of two products
+// of m16n8k16, in which lane l holds columns 2 (l % 4), .. of each; as both sides are permuted alike, the sum is the
+// same.
 #include <algorithm>
 #include <type_traits>
 
 #include "attend/cuda/capability.h"
-#include "attend/cuda/decode/few_rows_plan.h"
 #include "attend/cuda/early_launch.cuh"
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/choice.cuh"
@@ -22,10 +23,18 @@ namespace attend {
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kGroupRows = 64, kGroupTiles = kGroupRows / 8;  // rows of the states at a time
 constexpr int kTile = 128, kStep = 64, kStageBytes = kTile * kStep * 2;  // rows and columns of the table in a stage
 constexpr int kAcross = 4;                                               // warps along the tile, 32 rows each
 constexpr int kMostRows = 128, kMostWidth = 1024;
+
+// Where (row, k) of a matrix in blocks lies, if `tiles` blocks of 8 rows make a column of blocks. Elements.
+constexpr int in_blocks(int row, int k, int tiles) {
+  return ((k / 32) * tiles + row / 8) * 256 + row % 8 * 32 + k % 32;
+}
+// What lane l holds of the accumulators of a 16 x 8 tile: a row of the table and a row of the states.
+constexpr int accumulator_column(int lane, int e) { return lane / 4 + e / 2 * 8; }
+constexpr int accumulator_row(int lane, int e) { return lane % 4 * 2 + e % 2; }
 
 struct LikeliestParams {
   const bf16* states = nullptr;  // [rows, width]
@@ -48,8 +57,8 @@ class LikeliestBlock {
   __device__ LikeliestBlock(const LikeliestParams& p, unsigned char* shared)
       : p_(p),
         states_(shared),
-        stages_(shared + kFewGroupRows * p.width * 2),
-        first_row_(static_cast<int>(blockIdx.y) * kFewGroupRows),
+        stages_(shared + kGroupRows * p.width * 2),
+        first_row_(static_cast<int>(blockIdx.y) * kGroupRows),
         lane_(static_cast<int>(threadIdx.x) % kWarp),
         along_(static_cast<int>(threadIdx.x) / kWarp % kAcross),
         across_(static_cast<int>(threadIdx.x) / kWarp / kAcross),
@@ -101,11 +110,11 @@ class LikeliestBlock {
     copy_async_commit();  // of no copies, too: batches are counted
   }
   __device__ void load_states() {
-    const int pieces = p_.width / 8, rows = min(p_.rows - first_row_, kFewGroupRows);
-    for (int at = threadIdx.x; at < kFewGroupRows * pieces; at += kThreads) {
+    const int pieces = p_.width / 8, rows = min(p_.rows - first_row_, kGroupRows);
+    for (int at = threadIdx.x; at < kGroupRows * pieces; at += kThreads) {
       const int row = at / pieces, k = at % pieces * 8;
       const bool valid = row < rows;
-      copy_async(shared_address(states_) + in_blocks(row, k, kFewTiles) * 2,
+      copy_async(shared_address(states_) + in_blocks(row, k, kGroupTiles) * 2,
                  p_.states + (first_row_ + (valid ? row : 0)) * p_.state_stride + k, valid);
     }
     copy_async_commit();
@@ -123,7 +132,7 @@ class LikeliestBlock {
       }
 #pragma unroll
       for (int j = 0; j < kRowTiles; ++j) {
-        const uint4 x = states[in_blocks(row_tile(j) * 8, chunk * kStep + half * 32, kFewTiles) / 8];
+        const uint4 x = states[in_blocks(row_tile(j) * 8, chunk * kStep + half * 32, kGroupTiles) / 8];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           mma(sums[i][j], {low[i].x, high[i].x, low[i].y, high[i].y}, x.x, x.y);
@@ -161,7 +170,7 @@ class LikeliestBlock {
   // Lanes of the same rows, then warps of the same rows.
   __device__ void finish() {
     __syncthreads();
-    auto* shared = reinterpret_cast<Choice*>(stages_);  // [kAcross][kFewGroupRows]
+    auto* shared = reinterpret_cast<Choice*>(stages_);  // [kAcross][kGroupRows]
 #pragma unroll
     for (int j = 0; j < kRowTiles; ++j)
 #pragma unroll
@@ -169,13 +178,13 @@ class LikeliestBlock {
         Choice x = found_[j][r];
 #pragma unroll
         for (int step = 4; step <= 16; step <<= 1) x = join_with_lane(x, step);
-        if (lane_ < 4) shared[along_ * kFewGroupRows + row_tile(j) * 8 + accumulator_row(lane_, r)] = x;
+        if (lane_ < 4) shared[along_ * kGroupRows + row_tile(j) * 8 + accumulator_row(lane_, r)] = x;
       }
     __syncthreads();
     const int row = static_cast<int>(threadIdx.x);
     if (row >= kRowTiles * 16 || first_row_ + row >= p_.rows) return;
     Choice x = shared[row];
-    for (int i = 1; i < kAcross; ++i) x = join(x, shared[i * kFewGroupRows + row]);
+    for (int i = 1; i < kAcross; ++i) x = join(x, shared[i * kGroupRows + row]);
     p_.found[blockIdx.x * p_.rows + first_row_ + row] = x;
   }
 
@@ -217,7 +226,7 @@ void launch(const CudaBackend& backend, const LikeliestParams& p, unsigned block
   const auto run = [&](auto stages) {
     constexpr int kStages = decltype(stages)::value;
     const auto kernel = likeliest_of_blocks<kRowTiles, kStages>;
-    const int bytes = kFewGroupRows * p.width * 2 + kStages * kStageBytes;
+    const int bytes = kGroupRows * p.width * 2 + kStages * kStageBytes;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "likeliest");
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -246,7 +255,7 @@ bool CudaBackend::likeliest(const Likeliest& args) {
                     rows_aligned16(table) && vocabulary < (1 << 30) && args.values.width() == 1;
   if (!fits) return false;
   // Two groups of rows read the table at the same time, the second from the L2 cache.
-  const auto groups = static_cast<unsigned>(divide_up(rows, kFewGroupRows));
+  const auto groups = static_cast<unsigned>(divide_up(rows, kGroupRows));
   const auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(multiprocessors() / static_cast<int>(groups), divide_up(vocabulary, kTile)));
   auto* found = static_cast<Choice*>(scratch(sizeof(Choice) * blocks * static_cast<std::size_t>(rows)));

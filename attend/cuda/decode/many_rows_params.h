@@ -1,4 +1,4 @@
-// What the kernel of dealt_rows_kernel.cuh is given, and the few types that it has in registers.
+// What the kernel of many_rows_kernel.cuh is given, and the few types that it has in registers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace attend::cuda {
 #define ATTEND_UNROLLED
 #endif
 
-inline constexpr int kMostDealtLayers = 48;
+inline constexpr int kManyMostLayers = 48;
 
 struct alignas(8) [[gnu::may_alias]] Pair {
   std::uint32_t x, y;
@@ -28,9 +28,9 @@ struct alignas(16) [[gnu::may_alias]] Floats {
   float x, y, z, w;
 };
 
-struct DealtRowsParams {
-  const std::uint8_t* packed = nullptr;          // DealtShape: layers of phases of blocks
-  std::uint16_t* caches[kMostDealtLayers] = {};  // bf16 [rows, capacity, 2C] each
+struct ManyRowsParams {
+  const std::uint8_t* packed = nullptr;         // ManyShape: layers of phases of blocks
+  std::uint16_t* caches[kManyMostLayers] = {};  // bf16 [rows, capacity, 2C] each
   std::int64_t capacity = 0;
   int rows = 0, layers = 0;
   const std::int32_t *lengths = nullptr, *slots = nullptr;   // [rows]; lengths include the newest position
@@ -38,7 +38,7 @@ struct DealtRowsParams {
   std::uint16_t* states = nullptr;                           // bf16 [rows, C]
   const float *norm_weight = nullptr, *norm_bias = nullptr;  // [C], after the last layer
   std::uint32_t *arrivals = nullptr, *before = nullptr;      // of blocks at barriers, ever; and before this launch
-  // Messages, marked by layers (dealt_rows_plan.h), for all 64 rows. Of both pairs the first is of the stream in front
+  // Messages, marked by layers (many_rows_plan.h), for all 64 rows. Of both pairs the first is of the stream in front
   // of a layer and the second of the stream behind its attention.
   float* stream = nullptr;                            // 2 of [rows, C]
   float* moments = nullptr;                           // 2 of [rows, clusters, 2]: mean, squared deviations

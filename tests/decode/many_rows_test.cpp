@@ -1,4 +1,4 @@
-// The step of dealt rows in one kernel (attend/cuda/decode/dealt_rows_kernel.cuh): its plan, and the kernel itself on a
+// The step of many rows in one kernel (attend/cuda/decode/many_rows_kernel.cuh): its plan, and the kernel itself on a
 // Hopper without a GPU, beside plain loops in double.
 #include <gtest/gtest.h>
 
@@ -11,11 +11,17 @@
 #include "attend/base/random.h"
 #include "tests/decode/emulated_hopper.h"
 
-namespace attend::test::dealt {
+namespace attend::test::many_rows {
 namespace {
 
-using LargeShape = cuda::DealtShape<768, 12, 3072>;
-using SmallShape = cuda::DealtShape<256, 4, 1024>;
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+using LargeShape = cuda::ManyShape<768, 12, 3072>;
+using SmallShape = cuda::ManyShape<256, 4, 1024>;
 
 // Numbers 0 to size - 1, each once.
 class Once {
@@ -33,65 +39,68 @@ class Once {
   bool good_ = true;
 };
 
-template <class P, int Tiles, bool Half>
+template <class P, int Tiles>
 void expect_whole_messages() {
-  using Sums = cuda::DealtSums<P, Tiles, Half>;
-  // What is sent to a rank is one piece that a copy may take, and so is what comes from one.
-  for (int rank = 0; rank < cuda::kDealtRanks; ++rank) {
-    EXPECT_EQ(Sums::sent_at(rank, 0, 0) % 16, 0);
-    EXPECT_EQ(Sums::received_at(rank, 0, 0) % 16, 0);
-    EXPECT_GE(Sums::sent_at(rank, 0, 0), rank == 0 ? 0 : Sums::sent_at(rank - 1, 0, 0) + Sums::of_rows(Tiles));
-  }
+  using Sums = cuda::ManySums<P, Tiles>;
   for (int i = 0; i < Tiles; ++i)
-    for (int j = 0; j < P::kColumns; ++j) {
-      EXPECT_EQ(Sums::sent_at(3, i, j) - Sums::sent_at(3, 0, 0), (i * P::kColumns + j) * Sums::kBytes);
+    for (int j = 0; j < P::kColumns; ++j)
       EXPECT_EQ(Sums::received_at(3, i, j) - Sums::received_at(3, 0, 0), (i * P::kColumns + j) * Sums::kBytes);
-    }
+  EXPECT_LE(cuda::kManyRanks * Sums::of_rows(Tiles),
+            P::kAdded ? int{LargeShape::kAddedBytes} : int{LargeShape::kRoundedBytes});
   EXPECT_EQ(Sums::of_rows(1) % 16, 0);
-  // A warp's stores of sums use all banks as often: half a warp at a time for 8 bytes.
-  int banks[32] = {};
-  for (int lane = 0; lane < (Sums::kShort ? 32 : 16); ++lane)
-    for (int word = 0; word < (Sums::kShort ? 1 : 2); ++word)
-      ++banks[(Sums::sent_at(lane / 4, 0, cuda::sum_column(lane, 0)) / 4 + word) % 32];
-  for (const int count : banks) EXPECT_EQ(count, 1);
+  if constexpr (cuda::many_tiles(Tiles)) {
+    // What is sent to a rank is one piece that goes 16 bytes at a time, and so is what comes from one.
+    for (int rank = 0; rank < cuda::kManyRanks; ++rank) {
+      EXPECT_EQ(Sums::sent_at(rank, 0, 0) % 16, 0);
+      EXPECT_EQ(Sums::received_at(rank, 0, 0) % 16, 0);
+      EXPECT_GE(Sums::sent_at(rank, 0, 0), rank == 0 ? 0 : Sums::sent_at(rank - 1, 0, 0) + Sums::of_rows(Tiles));
+    }
+    for (int i = 0; i < Tiles; ++i)
+      for (int j = 0; j < P::kColumns; ++j)
+        EXPECT_EQ(Sums::sent_at(3, i, j) - Sums::sent_at(3, 0, 0), (i * P::kColumns + j) * Sums::kBytes);
+    // A warp's stores of sums use all banks.
+    Once banks(32);
+    for (int lane = 0; lane < 32; ++lane) banks.add(Sums::sent_at(lane / 4, 0, cuda::sum_column(lane, 0)) / 4 % 32);
+    EXPECT_TRUE(banks.all());
+  }
 }
 
-template <class P, int Tiles>
+template <class P>
 void expect_whole_sums() {
-  using Warps = cuda::DealtWarps<P, Tiles>;
-  using Groups = cuda::DealtGroups<P>;
-  const int rows = (Tiles + 1) / 2 * 16;
-  Once by_warps(rows * P::kColumns), by_groups(64 * P::kColumns);
+  using Warps = cuda::ManyWarps<P>;
+  using Groups = cuda::ManyGroups<P>;
+  Once by_warps(16 * P::kColumns), by_groups(64 * P::kColumns);
   for (int lane = 0; lane < 32; ++lane)
     for (int e = 0; e < 4; ++e) {
       for (int warp = 0; warp < Warps::kWarps; ++warp)
-        for (int i = 0; i < Warps::kRows; ++i)
-          for (int j = 0; j < Warps::kColumns; ++j)
-            by_warps.add((Warps::row_tile(warp, i) * 16 + cuda::sum_row(lane, e)) * P::kColumns +
-                         Warps::column_tile(warp, j) * 8 + cuda::sum_column(lane, e));
+        for (int j = 0; j < Warps::kColumns; ++j)
+          by_warps.add(cuda::sum_row(lane, e) * P::kColumns + Warps::column_tile(warp, j) * 8 +
+                       cuda::sum_column(lane, e));
       for (int warp = 0; warp < Groups::kGroups * 4; ++warp)
         for (int j = 0; j < Groups::kColumns / 8; ++j)
           by_groups.add((warp % 4 * 16 + cuda::sum_row(lane, e)) * P::kColumns + warp / 4 * Groups::kColumns + j * 8 +
                         cuda::sum_column(lane, e));
       EXPECT_EQ(cuda::sum_row(lane, e) % 8, lane / 4) << "all rows of a lane are those of one rank";
     }
-  EXPECT_TRUE(by_warps.all()) << P::kColumns << " columns, " << Tiles;
+  EXPECT_TRUE(by_warps.all()) << P::kColumns;
   EXPECT_TRUE(by_groups.all()) << P::kColumns;
-  expect_whole_messages<P, Tiles, false>();
-  expect_whole_messages<P, Tiles, true>();
+  expect_whole_messages<P, 1>();
+  expect_whole_messages<P, 2>();
+  expect_whole_messages<P, 4>();
+  expect_whole_messages<P, 8>();
 }
 
 template <class P>
 void expect_whole_product(int clusters) {
-  Once matrix(std::int64_t{P::kN} * P::kK), weights(P::kColumns * P::kSlice), x(P::kSlice * cuda::kDealtMostRows);
+  Once matrix(std::int64_t{P::kN} * P::kK), weights(P::kColumns * P::kSlice), x(P::kSlice * cuda::kManyMostRows);
   for (int cluster = 0; cluster < clusters; ++cluster)
-    for (int rank = 0; rank < cuda::kDealtRanks; ++rank)
+    for (int rank = 0; rank < cuda::kManyRanks; ++rank)
       for (int j = 0; j < P::kColumns; ++j)
         for (int k = 0; k < P::kSlice; ++k)
           matrix.add(std::int64_t{P::column(cluster, j)} * P::kK + P::summed(rank, k));
   for (int k = 0; k < P::kSlice; ++k) {
     for (int j = 0; j < P::kColumns; ++j) weights.add(P::weight_at(j, k));
-    for (int row = 0; row < cuda::kDealtMostRows; ++row) x.add(P::x_at(row, k));
+    for (int row = 0; row < cuda::kManyMostRows; ++row) x.add(P::x_at(row, k));
   }
   EXPECT_TRUE(matrix.all());
   EXPECT_TRUE(weights.all());
@@ -108,12 +117,9 @@ void expect_whole_product(int clusters) {
     EXPECT_TRUE(chunks.all());
   }
   // A slice of the activations in memory is one piece in the order of shared memory.
-  EXPECT_EQ(cuda::in_swizzled_blocks(0, P::summed(5, 0), cuda::kDealtMostTiles),
-            5 * P::kChunks * cuda::kDealtMostTiles * cuda::kDealtBlock);
-  expect_whole_sums<P, 1>();
-  expect_whole_sums<P, 2>();
-  expect_whole_sums<P, 4>();
-  expect_whole_sums<P, 8>();
+  EXPECT_EQ(cuda::in_swizzled_blocks(0, P::summed(5, 0), cuda::kManyMostTiles),
+            5 * P::kChunks * cuda::kManyMostTiles * cuda::kManyBlock);
+  expect_whole_sums<P>();
 }
 
 template <class Shape>
@@ -122,23 +128,23 @@ void expect_whole_plan() {
   expect_whole_product<typename Shape::Output>(Shape::kClusters);
   expect_whole_product<typename Shape::Expand>(Shape::kClusters);
   expect_whole_product<typename Shape::Contract>(Shape::kClusters);
-  EXPECT_LE(sizeof(typename Shape::Shared), 227u * 1024) << "what a block may have on Hopper";
+  EXPECT_LE(sizeof(typename Shape::Shared), std::size_t{cuda::kSharedOfBlock});
   // The hidden units may only take the place of what the product in front of them needs.
   using Shared = typename Shape::Shared;
-  EXPECT_LE(offsetof(Shared, hidden) + sizeof(Shared::hidden), offsetof(Shared, wide_out));
-  EXPECT_LE(offsetof(Shared, x) + sizeof(Shared::x), offsetof(Shared, wide_out));
-  EXPECT_LE(sizeof(typename Shape::Attention), sizeof(Shared::narrow_out));
+  EXPECT_LE(offsetof(Shared, hidden) + sizeof(Shared::hidden), offsetof(Shared, rounded_out));
+  EXPECT_LE(offsetof(Shared, x) + sizeof(Shared::x), offsetof(Shared, rounded_out));
+  EXPECT_LE(sizeof(typename Shape::Attention), sizeof(Shared::added_out));
   for (int cluster = 0; cluster < Shape::kClusters; ++cluster)
-    for (int j = 0; j < 3 * cuda::kDealtHead; ++j)
+    for (int j = 0; j < 3 * cuda::kManyHead; ++j)
       EXPECT_EQ(Shape::Input::column(cluster, j),
-                j / cuda::kDealtHead * Shape::kWidth + cluster * cuda::kDealtHead + j % cuda::kDealtHead);
+                j / cuda::kManyHead * Shape::kWidth + cluster * cuda::kManyHead + j % cuda::kManyHead);
 }
 
 template <int Tiles>
 void expect_all_keys() {
-  using Keys = cuda::DealtKeys<Tiles>;
+  using Keys = cuda::ManyKeys<Tiles>;
   Once rows(Tiles);
-  for (int warp = 0; warp < cuda::kDealtWarps; warp += Keys::kWarpsOfRow) rows.add(Keys::row(warp));
+  for (int warp = 0; warp < cuda::kManyWarps; warp += Keys::kWarpsOfRow) rows.add(Keys::row(warp));
   EXPECT_TRUE(rows.all());
   for (int length = 0; length < 300; ++length) {
     Once keys(length);
@@ -150,13 +156,13 @@ void expect_all_keys() {
   }
 }
 
-TEST(DealtRowsPlan, EverythingOnce) {
+TEST(ManyRowsPlan, EverythingOnce) {
   expect_whole_plan<LargeShape>();
   expect_whole_plan<SmallShape>();
   EXPECT_LE(LargeShape::kBlocks, 132) << "one block per multiprocessor";
-  for (int rows = 1; rows <= cuda::kDealtMostRows; ++rows) {
+  for (int rows = 1; rows <= cuda::kManyMostRows; ++rows) {
     Once dealt(rows);
-    for (int rank = 0; rank < cuda::kDealtRanks; ++rank)
+    for (int rank = 0; rank < cuda::kManyRanks; ++rank)
       for (int i = 0; i < cuda::dealt_rows(rank, rows); ++i) dealt.add(cuda::dealt_row(rank, i));
     ASSERT_TRUE(dealt.all()) << rows;
   }
@@ -166,7 +172,7 @@ TEST(DealtRowsPlan, EverythingOnce) {
   expect_all_keys<8>();
 }
 
-TEST(DealtRowsPlan, MarksAreTheNearestNumbers) {
+TEST(ManyRowsPlan, MarksAreTheNearestNumbers) {
   EXPECT_NE(cuda::mark_of_layer(0), cuda::mark_of_layer(1));
   double bias = 0, count = 0;
   for (std::uint64_t i = 0; i < 20000; ++i) {
@@ -308,9 +314,9 @@ class Machine {
     params_.mixed = mixed_.data(), params_.hidden = hidden_.data();
     params_.keys_ahead = 40;
   }
-  template <int Tiles, cuda::DealtTuning kTuning>
+  template <int Tiles>
   std::vector<float> run(Rows& rows, std::uint64_t seed) {
-    cuda::DealtRowsParams p = params_;
+    cuda::ManyRowsParams p = params_;
     for (std::size_t i = 0; i < rows.caches.size(); ++i) p.caches[i] = rows.caches[i].data();
     p.rows = static_cast<int>(rows.lengths.size()), p.capacity = Rows::kCapacity;
     std::vector<std::int32_t> slots;
@@ -318,11 +324,9 @@ class Machine {
       slots.push_back(static_cast<std::int32_t>(row) * Rows::kCapacity + rows.lengths[row] - 1);
     std::vector<std::uint16_t> states(rows.lengths.size() * Model::C, 0xffff);
     p.lengths = rows.lengths.data(), p.slots = slots.data(), p.x = rows.x.data(), p.states = states.data();
-    EmulatedGpu gpu(Shape::kBlocks, cuda::kDealtThreads, cuda::kDealtRanks, sizeof(Shape::Shared), seed);
+    EmulatedGpu gpu(Shape::kBlocks, cuda::kManyThreads, cuda::kManyRanks, sizeof(Shape::Shared), seed);
     gpu.run([&](void* shared) {
-      cuda::DealtRowsBlock<Shape, Tiles, kTuning, EmulatedHopper, cuda::NoStamps>(p,
-                                                                                  *static_cast<Shape::Shared*>(shared))
-          .run();
+      cuda::ManyRowsBlock<Shape, Tiles, EmulatedHopper, cuda::NoStamps>(p, *static_cast<Shape::Shared*>(shared)).run();
     });
     std::vector<float> result;
     for (const std::uint16_t x : states) result.push_back(float_of(x));
@@ -335,7 +339,7 @@ class Machine {
   void pack(const std::vector<float>& matrix, const std::vector<float>& bias, const std::vector<float>* norm_weight,
             const std::vector<float>* norm_bias) {
     for (int block = 0; block < Shape::kBlocks; ++block) {
-      const int cluster = block / cuda::kDealtRanks, rank = block % cuda::kDealtRanks;
+      const int cluster = block / cuda::kManyRanks, rank = block % cuda::kManyRanks;
       std::vector<std::uint16_t> weights(P::kColumns * P::kSlice);
       for (int j = 0; j < P::kColumns; ++j)
         for (int k = 0; k < P::kSlice; ++k)
@@ -353,15 +357,15 @@ class Machine {
     }
   }
 
-  cuda::DealtRowsParams params_;
+  cuda::ManyRowsParams params_;
   std::vector<std::uint8_t> packed_;
   alignas(16) std::array<float, Model::C> norm_weight_, norm_bias_;
   std::uint32_t counters_[2];
   // Zeros once, and then what the launches before have left.
-  std::vector<float> stream_ = std::vector<float>(2 * cuda::kDealtMostRows * Model::C);
-  std::vector<float> moments_ = std::vector<float>(2 * cuda::kDealtMostRows * Model::H * 2);
-  std::vector<std::uint16_t> mixed_ = std::vector<std::uint16_t>(cuda::kDealtMostRows * Model::C);
-  std::vector<std::uint16_t> hidden_ = std::vector<std::uint16_t>(cuda::kDealtMostRows * Model::F);
+  std::vector<float> stream_ = std::vector<float>(2 * cuda::kManyMostRows * Model::C);
+  std::vector<float> moments_ = std::vector<float>(2 * cuda::kManyMostRows * Model::H * 2);
+  std::vector<std::uint16_t> mixed_ = std::vector<std::uint16_t>(cuda::kManyMostRows * Model::C);
+  std::vector<std::uint16_t> hidden_ = std::vector<std::uint16_t>(cuda::kManyMostRows * Model::F);
 };
 
 Rows some_rows(Model& model, int count, int longest) {
@@ -374,14 +378,14 @@ Rows some_rows(Model& model, int count, int longest) {
   return rows;
 }
 
-class DealtRows : public testing::Test {
+class ManyRows : public testing::Test {
  protected:
   static constexpr int kLayers = 3;  // odd: the marks of the last layer are those of the next launch's first
   Model model_{kLayers};
   Machine machine_{model_};
 
   // Some runs, by other chances: near the truth, and the same bits every time.
-  template <int Tiles, cuda::DealtTuning kTuning>
+  template <int Tiles>
   void expect_step(int count, int longest, int runs) {
     SCOPED_TRACE(std::to_string(count) + " rows");
     const Rows begin = some_rows(model_, count, longest);
@@ -390,8 +394,7 @@ class DealtRows : public testing::Test {
     std::vector<float> first;
     for (int run = 0; run < runs; ++run) {
       Rows rows = begin;
-      const std::vector<float> states =
-          machine_.run<Tiles, kTuning>(rows, static_cast<std::uint64_t>(run * 1000 + count));
+      const std::vector<float> states = machine_.run<Tiles>(rows, static_cast<std::uint64_t>(run * 1000 + count));
       if (run == 0) first = states;
       ASSERT_EQ(std::memcmp(first.data(), states.data(), states.size() * sizeof(float)), 0) << "run " << run;
       double worst = 0, largest = 0;
@@ -416,41 +419,26 @@ class DealtRows : public testing::Test {
   }
 };
 
-using Tuned = cuda::DealtTuning;
-
 // One launch behind the other in the same memory, with more and with fewer rows than before.
-TEST_F(DealtRows, AreAStep) {
-  expect_step<1, Tuned{}>(3, 100, 2);
-  expect_step<2, Tuned{}>(13, 40, 1);
-  expect_step<1, Tuned{.eager = true}>(8, 5, 1);
+TEST_F(ManyRows, AreAStep) {
+  expect_step<1>(3, 20, 1);
+  if (kSanitized) return;  // every thread of the GPU is a fiber, which takes long enough without
+  expect_step<8>(34, 5, 1);
+  expect_step<2>(9, 10, 1);
+  expect_step<4>(18, 5, 1);
 }
 
-class LongDealtRows : public DealtRows {};
-TEST_F(LongDealtRows, AreAStepOfManyRows) {
-  expect_step<8, Tuned{}>(61, 90, 2);
-  expect_step<1, Tuned{}>(5, 150, 1);
-  expect_step<4, Tuned{}>(25, 130, 1);
-  expect_step<8, Tuned{}>(64, 30, 1);
-  expect_step<8, Tuned{.eager = true}>(64, 30, 1);
-}
-TEST_F(LongDealtRows, AreTheSameByBarriers) {
-  expect_step<1, Tuned{.messages = false}>(5, 100, 1);
-  expect_step<8, Tuned{.messages = false}>(64, 30, 1);
-}
-TEST_F(LongDealtRows, AreTheSameWithoutTheCopyEngine) {
-  expect_step<1, Tuned{.way = cuda::DealtWay::registers}>(3, 30, 1);
-  expect_step<2, Tuned{.way = cuda::DealtWay::registers}>(16, 30, 1);
-  expect_step<1, Tuned{.way = cuda::DealtWay::threads}>(7, 30, 1);
-  expect_step<8, Tuned{.way = cuda::DealtWay::threads}>(33, 30, 1);
-}
-TEST_F(LongDealtRows, AreTheSameByWarps) {
-  expect_step<4, Tuned{.groups = false}>(32, 30, 1);
-  expect_step<8, Tuned{.groups = false}>(50, 30, 1);
-}
-TEST_F(LongDealtRows, AreTheSameInBf16) {
-  expect_step<1, Tuned{.half = true}>(7, 30, 1);
-  expect_step<8, Tuned{.half = true, .eager = true}>(60, 30, 1);
+class LongManyRows : public ManyRows {};
+TEST_F(LongManyRows, AreAStep) {
+  expect_step<1>(3, 100, 2);
+  expect_step<2>(13, 40, 1);
+  expect_step<4>(25, 130, 1);
+  expect_step<8>(61, 90, 2);
+  expect_step<1>(8, 150, 1);
+  expect_step<2>(16, 30, 1);
+  expect_step<8>(33, 30, 1);
+  expect_step<4>(32, 5, 1);
 }
 
 }  // namespace
-}  // namespace attend::test::dealt
+}  // namespace attend::test::many_rows

@@ -1,8 +1,7 @@
-// One token step of a decoder with up to 64 rows in one kernel: all layers, no launches in between. dealt_rows_plan.h
+// One token step of a decoder with up to 64 rows in one kernel: all layers, no launches in between. many_rows_plan.h
 // says which block does what. A layer has four products, and each ends in two exchanges:
-//   - inside of a cluster every rank sends the others their rows of its partial sums. The copy engine brings them, and
-//   a
-//     gate in the receiver's shared memory counts their bytes.
+//   - inside of a cluster every rank sends the others their rows of its partial sums. A gate in the receiver's shared
+//     memory counts their bytes.
 //   - between clusters the owner of a row writes what became of the sum to memory: the stream with its moments, the
 //     heads' attention, the hidden units. Numbers carry a mark (mark_of_layer), and readers wait for that of their
 //     layer.
@@ -10,54 +9,42 @@
 // cluster, and a cluster's from all of its ranks. Between Input and Expand, Expand and Input, Output and Contract,
 // Contract and Output there is such a norm, and places are used by no more than one of each.
 //
-// The stream is f32, each part in the registers of its owner. Readers join the moments of its parts by the formula of
-// Chan et al. 1979. Weights are fetched into shared memory as soon as the product before the last one is done.
+// The stream is f32, each part in the registers of its owner; others see it in bf16 if there are many rows. Readers
+// join the moments of its parts by the formula of Chan et al. 1979. Weights are fetched into shared memory as soon as
+// the product before the last one is done.
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
-#include "attend/cuda/decode/dealt_rows_attention.cuh"
-#include "attend/cuda/decode/dealt_rows_params.h"
-#include "attend/cuda/decode/dealt_rows_plan.h"
-#include "attend/cuda/decode/dealt_rows_products.cuh"
+#include "attend/cuda/decode/many_rows_attention.cuh"
+#include "attend/cuda/decode/many_rows_params.h"
+#include "attend/cuda/decode/many_rows_plan.h"
+#include "attend/cuda/decode/many_rows_products.cuh"
 
 namespace attend::cuda {
 
-// What the kernel can do in several ways.
-enum class DealtWay {  // how partial sums come to their owners
-  engine,              // they lie in shared memory, and the copy engine takes a rank's rows at once
-  threads,             // .., and threads take 16 bytes at once
-  registers            // from registers, two sums at once
-};
-struct DealtTuning {
-  bool messages = true;  // readers wait for marked numbers, or all blocks for each other
-  bool groups = true;    // wgmma or mma.sync
-  DealtWay way = DealtWay::engine;
-  bool half = false;   // what is added to the stream, and the stream that others read, as bf16 or f32
-  bool eager = false;  // readers ask for all that they need until it is there, or first for a part of it
-};
-
 // Tiles: of 8 rows, 1, 2, 4 or 8.
-template <class Shape, int Tiles, DealtTuning kTuning, class Machine, class Stamps>
-class DealtRowsBlock {
+template <class Shape, int Tiles, class Machine, class Stamps>
+class ManyRowsBlock {
  public:
   using Shared = typename Shape::Shared;
   using Input = typename Shape::Input;
   using Output = typename Shape::Output;
   using Expand = typename Shape::Expand;
   using Contract = typename Shape::Contract;
-  static constexpr int C = Shape::kWidth, D = kDealtHead, kClusters = Shape::kClusters;
+  static constexpr int C = Shape::kWidth, D = kManyHead, kClusters = Shape::kClusters;
+  static constexpr bool kMany = many_tiles(Tiles);
   template <class P>
-  using Sums = DealtSums<P, Tiles, kTuning.half>;
+  using Sums = ManySums<P, Tiles>;
 
-  __device__ DealtRowsBlock(const DealtRowsParams& p, Shared& shared)
+  __device__ ManyRowsBlock(const ManyRowsParams& p, Shared& shared)
       : p_(p),
         s_(shared),
         thread_(Machine::thread()),
-        rank_(Machine::block() % kDealtRanks),
-        cluster_(Machine::block() / kDealtRanks),
+        rank_(Machine::block() % kManyRanks),
+        cluster_(Machine::block() / kManyRanks),
         mine_(dealt_rows(rank_, p.rows)) {}
 
   __device__ void run() {
@@ -77,14 +64,14 @@ class DealtRowsBlock {
 
  private:
   using Moment = StepMoment;
-  enum Gate { kSlots, kOutputWeights = 2, kWide, kNarrow, kGates };
+  enum Gate { kSlots, kOutputWeights = 2, kRounded, kAdded, kGates };
   enum Stream { kBeforeLayer, kBehindAttention };
   __device__ int lane() const { return thread_ % 32; }
   __device__ int warp() const { return thread_ / 32; }
   // What follows works its addresses out again. Kept from layer to layer, they would fill all registers.
   __device__ void forget_addresses() {
     Machine::hide(thread_), Machine::hide(rank_), Machine::hide(cluster_);
-    thread_ &= kDealtThreads - 1, rank_ &= kDealtRanks - 1;  // known before, too
+    thread_ &= kManyThreads - 1, rank_ &= kManyRanks - 1;  // known before, too
   }
   __device__ void note(int layer, Moment::Phase phase, Moment::Step step) {
     Stamps::moment(p_.stamps, layer, Moment::of(phase, step));
@@ -128,36 +115,29 @@ class DealtRowsBlock {
       }
     Machine::sync();
   }
-  // The same around what is marked: nothing, if readers look at the marks.
-  __device__ void let_read() {
-    if constexpr (!kTuning.messages) arrive();
-  }
-  __device__ void before_reading() {
-    if constexpr (!kTuning.messages) wait_for_all();
-  }
   // Whether a message is of this layer: the last bits of all f32, or of the first bf16 of each half.
   static __device__ bool floats_are_new(const Words& x, std::uint32_t mark) {
-    return !kTuning.messages || (((x.x ^ mark) | (x.y ^ mark) | (x.z ^ mark) | (x.w ^ mark)) & 1u) == 0;
+    return (((x.x ^ mark) | (x.y ^ mark) | (x.z ^ mark) | (x.w ^ mark)) & 1u) == 0;
   }
   static __device__ bool halves_are_new(const Words& x, std::uint32_t mark) {
-    return !kTuning.messages || (((x.x ^ mark) | (x.z ^ mark)) & 1u) == 0;
+    return (((x.x ^ mark) | (x.z ^ mark)) & 1u) == 0;
   }
 
   // f32 row by row, or bf16 in swizzled blocks.
   __device__ float* stream_at(Stream which, int row, int column) const {
-    return p_.stream + (static_cast<int>(which) * kDealtMostRows + row) * C + column;
+    return p_.stream + (static_cast<int>(which) * kManyMostRows + row) * C + column;
   }
   __device__ std::uint16_t* half_stream(Stream which) const {
     return reinterpret_cast<std::uint16_t*>(stream_at(which, 0, 0));
   }
   __device__ float* moments_at(Stream which, int row) const {
-    return p_.moments + (static_cast<int>(which) * kDealtMostRows + row) * kClusters * 2;
+    return p_.moments + (static_cast<int>(which) * kManyMostRows + row) * kClusters * 2;
   }
-  __device__ static int block_at(int row, int column) { return in_swizzled_blocks(row, column, kDealtMostTiles); }
+  __device__ static int block_at(int row, int column) { return in_swizzled_blocks(row, column, kManyMostTiles); }
 
   // Four columns of one of this rank's rows of the stream belong to each of the first 16 threads a row.
   static constexpr int kOwners = (Tiles * 16 + 31) / 32 * 32;
-  static_assert(D == 64 && kOwners <= kDealtThreads);
+  static_assert(D == 64 && kOwners <= kManyThreads);
   __device__ int own_number() const { return thread_ / 16; }
   __device__ int own_row() const { return dealt_row(rank_, own_number()); }
   __device__ int own_column() const { return cluster_ * D + thread_ % 16 * 4; }
@@ -172,7 +152,7 @@ class DealtRowsBlock {
     }
     Machine::wait_for_kernel_before();
     if (thread_ == 0) target_ = *static_cast<const volatile std::uint32_t*>(p_.before);
-    if (const int i = DealtKeys<Tiles>::row(warp()); i < mine_) old_keys_ = p_.lengths[dealt_row(rank_, i)] - 1;
+    if (const int i = ManyKeys<Tiles>::row(warp()); i < mine_) old_keys_ = p_.lengths[dealt_row(rank_, i)] - 1;
     if (const int i = thread_ / (Input::kColumns / 4); i < mine_) slot_ = p_.slots[dealt_row(rank_, i)];
     if (owns()) {
       const Pair x = *reinterpret_cast<const Pair*>(p_.x + own_row() * C + own_column());
@@ -184,21 +164,21 @@ class DealtRowsBlock {
     plan_keys_ahead();
     fetch_keys_to_l2(0);
     arrive();
-    if constexpr (kTuning.messages) wait_for_all();
+    wait_for_all();
   }
   // What an earlier launch left does not look like a message of layer 0.
   __device__ void forget_messages() {
     constexpr Words kOld = {~0u, ~0u, ~0u, ~0u};
     static_assert(mark_of_layer(0) == 0);
-    constexpr int kHidden = Expand::kColumns / 8, kMixed = D / 8, kStream = kTuning.half ? D / 8 : D / 4;
+    constexpr int kHidden = Expand::kColumns / 8, kMixed = D / 8, kStream = kMany ? D / 8 : D / 4;
     constexpr int kOfRow = kHidden + kMixed + kStream + 1;
-    for (int at = thread_; at < mine_ * kOfRow; at += kDealtThreads) {
+    for (int at = thread_; at < mine_ * kOfRow; at += kManyThreads) {
       const int row = dealt_row(rank_, at / kOfRow), i = at % kOfRow;
       if (i < kHidden)
         Machine::store_message(p_.hidden + block_at(row, Expand::column(cluster_, i * 8)), kOld);
       else if (i < kHidden + kMixed)
         Machine::store_message(p_.mixed + block_at(row, cluster_ * D + (i - kHidden) * 8), kOld);
-      else if (kTuning.half && i < kHidden + kMixed + kStream)
+      else if (kMany && i < kHidden + kMixed + kStream)
         Machine::store_message(half_stream(kBehindAttention) + block_at(row, cluster_ * D + (i - kHidden - kMixed) * 8),
                                kOld);
       else if (i < kHidden + kMixed + kStream)
@@ -210,7 +190,7 @@ class DealtRowsBlock {
 
   // This block's part of the stream and its moments, by its owners.
   __device__ void publish(Stream which, std::uint32_t mark) {
-    if (owns() && kTuning.half) {
+    if (owns() && kMany) {
       write_four(half_stream(which) + block_at(own_row(), own_column()), own_, mark);
     } else if (owns()) {
       Words x;
@@ -266,13 +246,13 @@ class DealtRowsBlock {
     of.mean = whole, of.scale = Machine::root_reciprocal(sum / C + p_.eps);
   }
 
-  // Asks for all pieces i for which reads(i), and waits until they are new. When the first is new the others will be:
-  // asking for all of them all the time would keep the L2 cache busy. early: there is no need to wait for the first.
+  // Asks for all pieces i for which reads(i), and waits until they are new. Threads with few pieces wait for the first
+  // before they ask for the others, which will be new then. early: there is no need to.
   template <int kEach, class Reads, class Load, class New>
   __device__ static void wait_for_pieces(Words (&x)[kEach], bool early, Reads&& reads, Load&& load, New&& is_new) {
     if (reads(0)) {
       x[0] = load(0);
-      if (!kTuning.eager && !early)
+      if (!kMany && !early)
         while (!is_new(x[0])) x[0] = load(0);
     }
     ATTEND_UNROLLED
@@ -284,9 +264,9 @@ class DealtRowsBlock {
         while (!is_new(x[i])) x[i] = load(i);
   }
   // The last two warps join the moments of all rows. These are written behind the rest.
-  __device__ bool joins_moments() const { return thread_ >= kDealtThreads - kDealtMostRows; }
+  __device__ bool joins_moments() const { return thread_ >= kManyThreads - kManyMostRows; }
   __device__ void wait_for_norms(Stream which, std::uint32_t mark) {
-    const int row = thread_ - (kDealtThreads - kDealtMostRows);
+    const int row = thread_ - (kManyThreads - kManyMostRows);
     if (!joins_moments() || row >= p_.rows) return;
     Moments moments;
     load_moments(moments, moments_at(which, row));
@@ -305,27 +285,26 @@ class DealtRowsBlock {
   __device__ void read_normed(Stream which, std::uint32_t mark, int gate, const float* floats, int layer,
                               Moment::Phase phase) {
     static_assert(P::kK == C);
-    constexpr int kUnits = kTuning.half ? Tiles * P::kChunks : Tiles * 2 * P::kChunks;
-    constexpr int kEach = (kUnits + kDealtWarps - 1) / kDealtWarps;
+    constexpr int kUnits = kMany ? Tiles * P::kChunks : Tiles * 2 * P::kChunks;
+    constexpr int kEach = (kUnits + kManyWarps - 1) / kManyWarps;
     const auto row_of = [&](int i) {
-      const int unit = warp() + i * kDealtWarps;
-      return kTuning.half ? unit % Tiles * 8 + lane() / 4 : unit / P::kChunks * 4 + lane() / 8;
+      const int unit = warp() + i * kManyWarps;
+      return kMany ? unit % Tiles * 8 + lane() / 4 : unit / P::kChunks * 4 + lane() / 8;
     };
     const auto k_of = [&](int i) {
-      const int unit = warp() + i * kDealtWarps;
-      return kTuning.half ? unit / Tiles * 32 + (lane() % 4 ^ lane() / 8) * 8 : unit % P::kChunks * 32 + lane() % 8 * 4;
+      const int unit = warp() + i * kManyWarps;
+      return kMany ? unit / Tiles * 32 + (lane() % 4 ^ lane() / 8) * 8 : unit % P::kChunks * 32 + lane() % 8 * 4;
     };
-    const auto reads = [&](int i) { return warp() + i * kDealtWarps < kUnits && row_of(i) < p_.rows; };
+    const auto reads = [&](int i) { return warp() + i * kManyWarps < kUnits && row_of(i) < p_.rows; };
     const auto load = [&](int i) {
       const int row = row_of(i), k = P::summed(rank_, k_of(i));
-      if constexpr (kTuning.half) return Machine::load_message(half_stream(which) + block_at(row, k));
+      if constexpr (kMany) return Machine::load_message(half_stream(which) + block_at(row, k));
       return Machine::load_message(stream_at(which, row, k));
     };
-    before_reading();
-    Words x[kEach];
+    Words x[kEach] = {};
     wait_for_norms(which, mark);
     wait_for_pieces(x, joins_moments(), reads, load, [&](const Words& piece) {
-      return kTuning.half ? halves_are_new(piece, mark) : floats_are_new(piece, mark);
+      return kMany ? halves_are_new(piece, mark) : floats_are_new(piece, mark);
     });
     Machine::sync();
     note(layer, phase, Moment::kCame);
@@ -335,7 +314,7 @@ class DealtRowsBlock {
       if (!reads(i)) continue;
       const int row = row_of(i), k = k_of(i);
       const float norm[2] = {s_.norms[row][0], s_.norms[row][1]};
-      constexpr int kMost = kTuning.half ? 8 : 4;
+      constexpr int kMost = kMany ? 8 : 4;
       alignas(16) float weight[kMost], bias[kMost];
       ATTEND_UNROLLED
       for (int e = 0; e < kMost; e += 4) {
@@ -343,7 +322,7 @@ class DealtRowsBlock {
         *reinterpret_cast<Floats*>(bias + e) = *reinterpret_cast<const Floats*>(floats + P::kSlice + k + e);
       }
       std::uint16_t* to = s_.x + P::x_at(row, k);
-      if constexpr (kTuning.half) {
+      if constexpr (kMany) {
         float wide[8];
         widen(x[i], wide);
         *reinterpret_cast<Words*>(to) = {
@@ -364,18 +343,17 @@ class DealtRowsBlock {
   template <class P>
   __device__ void read_blocks(const std::uint16_t* from, std::uint16_t* to, std::uint32_t mark, int gate, int layer,
                               Moment::Phase phase) {
-    constexpr int kUnits = Tiles * P::kChunks, kEach = (kUnits + kDealtWarps - 1) / kDealtWarps;
+    constexpr int kUnits = Tiles * P::kChunks, kEach = (kUnits + kManyWarps - 1) / kManyWarps;
     const auto at_of = [&](int i) {
-      const int unit = warp() + i * kDealtWarps;
-      return (unit / Tiles * kDealtMostTiles + unit % Tiles) * kDealtBlock + lane() * 8;
+      const int unit = warp() + i * kManyWarps;
+      return (unit / Tiles * kManyMostTiles + unit % Tiles) * kManyBlock + lane() * 8;
     };
     const auto reads = [&](int i) {
-      const int unit = warp() + i * kDealtWarps;
+      const int unit = warp() + i * kManyWarps;
       return unit < kUnits && unit % Tiles * 8 + lane() / 4 < p_.rows;
     };
-    from += rank_ * P::kChunks * kDealtMostTiles * kDealtBlock;
-    before_reading();
-    Words x[kEach];
+    from += rank_ * P::kChunks * kManyMostTiles * kManyBlock;
+    Words x[kEach] = {};
     wait_for_pieces(
         x, false, reads, [&](int i) { return Machine::load_message(from + at_of(i)); },
         [&](const Words& piece) { return halves_are_new(piece, mark); });
@@ -393,62 +371,56 @@ class DealtRowsBlock {
   // The partial product of all rows, each to its owner. Behind it the weights may be replaced.
   template <class P>
   __device__ void multiply(const std::uint16_t* x, const std::uint8_t* weights) {
-    constexpr int kGate = P::kWide ? kWide : kNarrow;
-    std::uint8_t *in = received<P>(), *out = P::kWide ? s_.wide_out : s_.narrow_out;
-    const int to = lane() / 4;
-    constexpr bool kDirect = kTuning.way == DealtWay::registers;
-    const auto put = [&](int i, int column, float a, float b) {
-      if (kDirect && dealt_row(to, i) >= p_.rows) return;
-      std::uint8_t* at = kDirect ? in + Sums<P>::received_at(rank_, i, column) : out + Sums<P>::sent_at(to, i, column);
-      if constexpr (Sums<P>::kShort) {
-        const std::uint32_t two = Machine::pack(a, b);
-        if constexpr (kDirect)
-          Machine::send(at, two, s_.gates[kGate], to);
-        else
-          *reinterpret_cast<std::uint32_t*>(at) = two;
-      } else {
-        const Pair two = {std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b)};
-        if constexpr (kDirect)
-          Machine::send(at, two, s_.gates[kGate], to);
-        else
-          *reinterpret_cast<Pair*>(at) = two;
-      }
-    };
-    if constexpr (kTuning.groups && Tiles >= 4)
-      multiply_by_groups<P, Tiles, Machine>(x, weights, warp(), lane(), put);
-    else
-      multiply_by_warps<P, Tiles, Machine>(x, weights, warp(), lane(), put);
-    if constexpr (kTuning.way == DealtWay::engine) Machine::show_to_engines();
-    Machine::sync();
-    if (thread_ == 0 && mine_ > 0) Machine::expect(s_.gates[kGate], kDealtRanks * Sums<P>::of_rows(mine_));
-    if constexpr (kTuning.way == DealtWay::engine) {
-      if (const int rows = dealt_rows(warp(), p_.rows); warp() < kDealtRanks && lane() == 0 && rows > 0)
-        Machine::push(in + Sums<P>::received_at(rank_, 0, 0), out + Sums<P>::sent_at(warp(), 0, 0),
-                      Sums<P>::of_rows(rows), s_.gates[kGate], warp());
-    } else if constexpr (kTuning.way == DealtWay::threads) {
+    if constexpr (kMany) {
+      std::uint8_t* out = P::kAdded ? s_.added_out : s_.rounded_out;
+      multiply_by_groups<P, Tiles, Machine>(x, weights, warp(), lane(), [&](int i, int column, float a, float b) {
+        *reinterpret_cast<std::uint32_t*>(out + Sums<P>::sent_at(lane() / 4, i, column)) = Machine::pack(a, b);
+      });
+      expect_sums<P>();
       constexpr int kOfRank = Sums<P>::of_rows(Tiles) / 16;
       ATTEND_UNROLLED
-      for (int i = 0; i < (kDealtRanks * kOfRank + kDealtThreads - 1) / kDealtThreads; ++i) {
-        const int unit = thread_ + i * kDealtThreads, rank = unit / kOfRank, at = unit % kOfRank * 16;
-        if (rank < kDealtRanks && at < Sums<P>::of_rows(dealt_rows(rank, p_.rows)))
-          Machine::send(in + Sums<P>::received_at(rank_, 0, 0) + at,
-                        *reinterpret_cast<const Words*>(out + Sums<P>::sent_at(rank, 0, 0) + at), s_.gates[kGate],
-                        rank);
+      for (int i = 0; i < (kManyRanks * kOfRank + kManyThreads - 1) / kManyThreads; ++i) {
+        const int unit = thread_ + i * kManyThreads, rank = unit / kOfRank, at = unit % kOfRank * 16;
+        if (rank < kManyRanks && at < Sums<P>::of_rows(dealt_rows(rank, p_.rows)))
+          Machine::send(received<P>() + Sums<P>::received_at(rank_, 0, 0) + at,
+                        *reinterpret_cast<const Words*>(out + Sums<P>::sent_at(rank, 0, 0) + at),
+                        s_.gates[gate_of<P>()], rank);
       }
+    } else {
+      multiply_by_warps<P, Tiles, Machine>(x, weights, warp(), lane(), [&](int i, int column, float a, float b) {
+        const int to = lane() / 4;
+        if (dealt_row(to, i) >= p_.rows) return;
+        std::uint8_t* at = received<P>() + Sums<P>::received_at(rank_, i, column);
+        std::uint64_t& gate = s_.gates[gate_of<P>()];
+        if constexpr (Sums<P>::kShort)
+          Machine::send(at, Machine::pack(a, b), gate, to);
+        else
+          Machine::send(at, Pair{std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b)}, gate, to);
+      });
+      expect_sums<P>();
     }
   }
   template <class P>
-  __device__ std::uint8_t* received() {
-    return P::kWide ? s_.wide_in : s_.narrow_in;
+  __device__ void expect_sums() {
+    Machine::sync();
+    if (thread_ == 0 && mine_ > 0) Machine::expect(s_.gates[gate_of<P>()], kManyRanks * Sums<P>::of_rows(mine_));
   }
-  // The thread that orders weights: none of those that send.
-  __device__ bool orders() const { return thread_ == kDealtRanks * 32; }
+  template <class P>
+  static constexpr int gate_of() {
+    return P::kAdded ? kAdded : kRounded;
+  }
+  template <class P>
+  __device__ std::uint8_t* received() {
+    return P::kAdded ? s_.added_in : s_.rounded_in;
+  }
+  // The thread that orders weights.
+  __device__ bool orders() const { return thread_ == kManyRanks * 32; }
 
   // Four columns of a row of this rank from a wide product: the sums of all ranks and the bias.
   template <class P>
   struct FourOf {
     static constexpr int kOfRow = P::kColumns / 4;
-    static_assert(kDealtMostTiles * kOfRow <= kDealtThreads);
+    static_assert(kManyMostTiles * kOfRow <= kManyThreads);
     int i, column;
     float x[4] = {};
   };
@@ -462,28 +434,28 @@ class DealtRowsBlock {
   }
   template <class P>
   __device__ void join(FourOf<P>& four) {
-    add_parts<P>(s_.wide_in, four.i, four.column, four.x);
+    add_parts<P>(s_.rounded_in, four.i, four.column, four.x);
   }
   // x += four columns of row number i from all ranks.
   template <class P>
   __device__ static void add_parts(const std::uint8_t* in, int i, int column, float (&x)[4]) {
     if constexpr (Sums<P>::kShort) {
-      Pair parts[kDealtRanks];
+      Pair parts[kManyRanks];
       ATTEND_UNROLLED
-      for (int k = 0; k < kDealtRanks; ++k)
+      for (int k = 0; k < kManyRanks; ++k)
         parts[k] = *reinterpret_cast<const Pair*>(in + Sums<P>::received_at(k, i, column));
       ATTEND_UNROLLED
-      for (int k = 0; k < kDealtRanks; ++k) {
+      for (int k = 0; k < kManyRanks; ++k) {
         x[0] += std::bit_cast<float>(parts[k].x << 16), x[1] += std::bit_cast<float>(parts[k].x & 0xffff0000u);
         x[2] += std::bit_cast<float>(parts[k].y << 16), x[3] += std::bit_cast<float>(parts[k].y & 0xffff0000u);
       }
     } else {
-      Floats parts[kDealtRanks];
+      Floats parts[kManyRanks];
       ATTEND_UNROLLED
-      for (int k = 0; k < kDealtRanks; ++k)
+      for (int k = 0; k < kManyRanks; ++k)
         parts[k] = *reinterpret_cast<const Floats*>(in + Sums<P>::received_at(k, i, column));
       ATTEND_UNROLLED
-      for (int k = 0; k < kDealtRanks; ++k)
+      for (int k = 0; k < kManyRanks; ++k)
         x[0] += parts[k].x, x[1] += parts[k].y, x[2] += parts[k].z, x[3] += parts[k].w;
     }
   }
@@ -501,11 +473,11 @@ class DealtRowsBlock {
 
     // Older keys are loaded while the partial sums are on their way.
     std::uint16_t* cache = p_.caches[layer];
-    const int number = DealtKeys<Tiles>::row(warp());
-    DealtAttention<Tiles, Machine> attention(
+    const int number = ManyKeys<Tiles>::row(warp());
+    ManyAttention<Tiles, Machine> attention(
         cache + dealt_row(rank_, number) * p_.capacity * 2 * C + cluster_ * D + lane() % 8 * 8, C, 2 * C, old_keys_,
         warp(), lane());
-    if (mine_ > 0) wait(kWide);
+    if (mine_ > 0) wait(kRounded);
     note(layer, Moment::kInput, Moment::kMet);
     if (four.i < mine_) {
       join(four);
@@ -530,20 +502,19 @@ class DealtRowsBlock {
     Machine::sync();
     note(layer, Moment::kAttend, Moment::kMultiplied);
     if (owns()) join_warps(layer);
-    let_read();
     note(layer, Moment::kAttend, Moment::kDone);
     fetch_keys_to_l2(layer + 1);
   }
   // Four columns of a row, from what its warps found.
   __device__ void join_warps(int layer) {
-    constexpr int kWarpsOfRow = DealtKeys<Tiles>::kWarpsOfRow;
+    constexpr int kWarpsOfRow = ManyKeys<Tiles>::kWarpsOfRow;
     const int first = own_number() * kWarpsOfRow, column = thread_ % 16 * 4;
     float top = -INFINITY, sum = 0, x[4] = {};
     ATTEND_UNROLLED
     for (int i = 0; i < kWarpsOfRow; ++i) top = fmaxf(top, s_.attention.softmax[first + i][0]);
     ATTEND_UNROLLED
     for (int i = 0; i < kWarpsOfRow; ++i) {
-      const float weight = DealtAttention<Tiles, Machine>::weight_of(s_.attention.softmax[first + i][0], top);
+      const float weight = ManyAttention<Tiles, Machine>::weight_of(s_.attention.softmax[first + i][0], top);
       const Floats found = *reinterpret_cast<const Floats*>(&s_.attention.found[first + i][column]);
       sum += weight * s_.attention.softmax[first + i][1];
       x[0] += weight * found.x, x[1] += weight * found.y, x[2] += weight * found.z, x[3] += weight * found.w;
@@ -560,12 +531,12 @@ class DealtRowsBlock {
   // The first keys and values of a row, whole positions: all heads lie beside each other. An eighth of a row at a time,
   // by one warp of all blocks in turn.
   __device__ void plan_keys_ahead() {
-    const int first = thread_ - (kDealtRanks + 1) * 32, i = Machine::block() + first * Shape::kBlocks;
-    static_assert(32 * Shape::kBlocks >= kDealtMostRows * kDealtRanks);
-    if (first < 0 || first >= 32 || i >= p_.rows * kDealtRanks) return;
-    const int row = i / kDealtRanks, length = p_.lengths[row] - 1;
-    const int keys = length < p_.keys_ahead ? length : p_.keys_ahead, each = (keys + kDealtRanks - 1) / kDealtRanks;
-    const int begin = i % kDealtRanks * each;
+    const int first = thread_ - (kManyRanks + 1) * 32, i = Machine::block() + first * Shape::kBlocks;
+    static_assert(32 * Shape::kBlocks >= kManyMostRows * kManyRanks);
+    if (first < 0 || first >= 32 || i >= p_.rows * kManyRanks) return;
+    const int row = i / kManyRanks, length = p_.lengths[row] - 1;
+    const int keys = length < p_.keys_ahead ? length : p_.keys_ahead, each = (keys + kManyRanks - 1) / kManyRanks;
+    const int begin = i % kManyRanks * each;
     ahead_from_ = (row * p_.capacity + begin) * 2 * C;
     ahead_keys_ = keys - begin < each ? keys - begin : each;
   }
@@ -588,19 +559,18 @@ class DealtRowsBlock {
         fetch(3 * layer + 4);
     }
     note(layer, phase, Moment::kMultiplied);
-    if (mine_ > 0) wait(kNarrow);
+    if (mine_ > 0) wait(kAdded);
     note(layer, phase, Moment::kMet);
     if (thread_ < kOwners) {
       if (owns()) {
         float x[4] = {std::bit_cast<float>(bias.x), std::bit_cast<float>(bias.y), std::bit_cast<float>(bias.z),
                       std::bit_cast<float>(bias.w)};
-        add_parts<P>(s_.narrow_in, own_number(), thread_ % 16 * 4, x);
+        add_parts<P>(s_.added_in, own_number(), thread_ % 16 * 4, x);
         ATTEND_UNROLLED
         for (int e = 0; e < 4; ++e) own_[e] += x[e];
       }
       publish(which, mark);
     }
-    let_read();
     note(layer, phase, Moment::kDone);
   }
   __device__ void add_attention(int layer) {
@@ -626,7 +596,7 @@ class DealtRowsBlock {
     multiply<Expand>(s_.x, weights);
     if (orders()) fetch(3 * layer + 3);
     note(layer, Moment::kExpand, Moment::kMultiplied);
-    if (mine_ > 0) wait(kWide);
+    if (mine_ > 0) wait(kRounded);
     note(layer, Moment::kExpand, Moment::kMet);
     if (four.i < mine_) {
       join(four);
@@ -634,13 +604,11 @@ class DealtRowsBlock {
       write_four(p_.hidden + block_at(dealt_row(rank_, four.i), Expand::column(cluster_, four.column)), four.x,
                  mark_of_layer(layer));
     }
-    let_read();
     note(layer, Moment::kExpand, Moment::kDone);
   }
 
   // The norm after the last layer, of this block's rows and columns.
   __device__ void finish() {
-    before_reading();
     if (owns()) {
       Moments moments;
       const float* from = moments_at(kBeforeLayer, own_row());
@@ -660,7 +628,7 @@ class DealtRowsBlock {
     Machine::sync_cluster();  // nobody leaves while others may still read or write its memory
   }
 
-  const DealtRowsParams& p_;
+  const ManyRowsParams& p_;
   Shared& s_;
   int thread_, rank_, cluster_, mine_;
   std::uint32_t parities_ = 0, target_ = 0;  // target_: of thread 0

@@ -1,4 +1,4 @@
-// Attention of a step of dealt rows: a warp's share of the keys of one row and head. Eight lanes hold a key and its
+// Attention of a step of many rows: a warp's share of the keys of one row and head. Eight lanes hold a key and its
 // value, 8 columns each. A warp takes a batch of 16 keys in four steps, and asks for those of the next one as soon as
 // their registers are free.
 #pragma once
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attend/cuda/decode/dealt_rows_params.h"
-#include "attend/cuda/decode/dealt_rows_plan.h"
+#include "attend/cuda/decode/many_rows_params.h"
+#include "attend/cuda/decode/many_rows_plan.h"
 
 namespace attend::cuda {
 
@@ -20,9 +20,9 @@ __device__ __forceinline__ void widen(const Words& bits, float (&x)[8]) {
 }
 
 template <int Tiles, class Machine>
-class DealtAttention {
+class ManyAttention {
  public:
-  using Plan = DealtKeys<Tiles>;
+  using Plan = ManyKeys<Tiles>;
   static constexpr int kAtOnce = Plan::kAtOnce;
 
   // The softmax under way: o is this lane's 8 columns of Σ 2^(score - maximum) v.
@@ -30,8 +30,8 @@ class DealtAttention {
 
   // `first`: key 0 of the row, this lane's columns; the value lies `value` elements behind, the next key `next`. The
   // keys of the row in the cache are older than this step.
-  __device__ __forceinline__ DealtAttention(const std::uint16_t* first, std::int64_t value, std::int64_t next, int keys,
-                                            int warp, int lane)
+  __device__ __forceinline__ ManyAttention(const std::uint16_t* first, std::int64_t value, std::int64_t next, int keys,
+                                           int warp, int lane)
       : first_(first), value_(value), next_(next), keys_(keys), warp_(warp), lane_(lane) {
     load_keys(0), load_values(0);
   }
@@ -39,7 +39,7 @@ class DealtAttention {
   // query and newest: of this lane's columns.
   __device__ __forceinline__ void attend(const Words& query, const Words& newest_key, const Words& newest_value) {
     constexpr float kScale = 0.125f * 1.4426950408889634f;  // 1 / √64, for powers of two
-    static_assert(kDealtHead == 64);
+    static_assert(kManyHead == 64);
     float q[8], k[8];
     widen(query, q);
     ATTEND_UNROLLED

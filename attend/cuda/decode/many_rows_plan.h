@@ -1,6 +1,6 @@
-// Who does what in a token step of up to 64 rows in one kernel (dealt_rows_kernel.cuh): which columns a block
+// Who does what in a token step of up to 64 rows in one kernel (many_rows_kernel.cuh): which columns a block
 // multiplies, where everything lies in memory, and how messages are marked. Plain constexpr arithmetic, so that a test
-// without a GPU can hold it against its rules and run the kernel with it (tests/decode/dealt_rows_test.cpp).
+// without a GPU can hold it against its rules and run the kernel with it (tests/decode/many_rows_test.cpp).
 //
 // A cluster of eight blocks has a head of attention: its queries, keys and values, and in every other product as large
 // a part of the columns. Rank r of a cluster has an eighth of the summed axis: a block's weights of most of a layer fit
@@ -18,31 +18,34 @@
 
 namespace attend::cuda {
 
-inline constexpr int kDealtRanks = 8, kDealtThreads = 512, kDealtWarps = kDealtThreads / 32;
-inline constexpr int kDealtMostRows = 64, kDealtMostTiles = kDealtMostRows / 8;
-inline constexpr int kDealtHead = 64;
-inline constexpr int kDealtBlock = 8 * 32;  // elements of a block of 8 rows and 32 columns
+inline constexpr int kManyRanks = 8, kManyThreads = 512, kManyWarps = kManyThreads / 32;
+inline constexpr int kManyMostRows = 64, kManyMostTiles = kManyMostRows / 8;
+inline constexpr int kManyHead = 64;
+inline constexpr int kSharedOfBlock = 227 * 1024;  // bytes that a block may have on Hopper
+inline constexpr int kManyBlock = 8 * 32;          // elements of a block of 8 rows and 32 columns
 
 // Rows of a rank: row number i is rank + 8 i.
-constexpr int dealt_rows(int rank, int rows) { return (rows - rank + kDealtRanks - 1) / kDealtRanks; }
-constexpr int dealt_row(int rank, int i) { return rank + i * kDealtRanks; }
+constexpr int dealt_rows(int rank, int rows) { return (rows - rank + kManyRanks - 1) / kManyRanks; }
+constexpr int dealt_row(int rank, int i) { return rank + i * kManyRanks; }
 
 // Where (row, k) of a matrix in blocks lies, if `tiles` blocks of 8 rows make a column of blocks. Elements.
 constexpr int in_swizzled_blocks(int row, int k, int tiles) {
-  return ((k / 32) * tiles + row / 8) * kDealtBlock + row % 8 * 32 + ((k % 32 / 8) ^ (row / 2 % 4)) * 8 + k % 8;
+  return ((k / 32) * tiles + row / 8) * kManyBlock + row % 8 * 32 + ((k % 32 / 8) ^ (row / 2 % 4)) * 8 + k % 8;
 }
 // Where a lane's 16 bytes of a block lie, in units of 16 bytes: columns 8 (lane % 4) on of row lane / 4.
 constexpr int lane_in_block(int lane) { return lane / 4 * 4 + (lane % 4 ^ lane / 8); }
 
 // A product of N columns and a sum over K, as clusters and ranks share it. Parts: the columns are so many matrices
 // beside each other (queries, keys, values), and a cluster has the same part of each.
-template <int N, int K, int Clusters, int Parts = 1>
-struct DealtProduct {
+// Added: its sums are added to the stream; those of others are rounded to bf16.
+template <int N, int K, int Clusters, bool Added, int Parts = 1>
+struct ManyProduct {
   static constexpr int kN = N, kK = K;
-  static constexpr int kColumns = N / Clusters, kSlice = K / kDealtRanks;  // of a cluster, of a rank
+  static constexpr bool kAdded = Added;
+  static constexpr int kColumns = N / Clusters, kSlice = K / kManyRanks;  // of a cluster, of a rank
   static constexpr int kTiles = kColumns / 8, kChunks = kSlice / 32;
   static constexpr int kWeightBytes = kColumns * kSlice * 2;
-  static_assert(N % (Clusters * 64) == 0 && K % (kDealtRanks * 32) == 0);
+  static_assert(N % (Clusters * 64) == 0 && K % (kManyRanks * 32) == 0);
 
   // In the whole matrix.
   static constexpr int column(int cluster, int j) {
@@ -52,45 +55,43 @@ struct DealtProduct {
   static constexpr int summed(int rank, int k) { return rank * kSlice + k; }
   // Elements of bf16: in a block's packed weights, and in shared memory, where there is room for all rows.
   static constexpr int weight_at(int j, int k) { return in_swizzled_blocks(j, k, kTiles); }
-  static constexpr int x_at(int row, int k) { return in_swizzled_blocks(row, k, kDealtMostTiles); }
-
-  static constexpr bool kWide = kColumns > kDealtHead;
+  static constexpr int x_at(int row, int k) { return in_swizzled_blocks(row, k, kManyMostTiles); }
 };
 
+// From 17 rows on a kernel multiplies by wgmma, sends sums 16 bytes at a time instead of from registers, and keeps what
+// blocks tell each other of the stream in bf16. Measured on an H200: docs/lab/decode.md.
+constexpr bool many_tiles(int tiles) { return tiles >= 4; }
+
 // Partial sums on their way to the owners of the rows. bf16 for queries, keys, values and hidden units, which become
-// bf16 behind the sum. What is added to the stream is f32, unless Half is wanted. Bytes: of row number i of a rank, as
-// they are sent to it, and as they come from a rank. The pad keeps the stores of a warp in different banks.
-template <class P, int Tiles, bool Half>
-struct DealtSums {
-  static constexpr bool kShort = P::kWide || Half;
+// bf16 behind the sum, and with many rows for all. Bytes: of row number i of a rank, as they are sent to it from shared
+// memory, and as they come from a rank. The pad keeps the stores of a warp in different banks.
+template <class P, int Tiles>
+struct ManySums {
+  static constexpr bool kShort = !P::kAdded || many_tiles(Tiles);
   static constexpr int kBytes = kShort ? 2 : 4;
   static constexpr int of_rows(int rows) { return rows * P::kColumns * kBytes; }
   static constexpr int sent_at(int to, int i, int j) {
-    return to * (of_rows(Tiles) + (kShort ? 16 : 32)) + (i * P::kColumns + j) * kBytes;
+    static_assert(kShort);
+    return to * (of_rows(Tiles) + 16) + (i * P::kColumns + j) * kBytes;
   }
   static constexpr int received_at(int from, int i, int j) { return ((from * Tiles + i) * P::kColumns + j) * kBytes; }
 };
 
-// Warps share a product on mma.sync: kAlong along the rows in tiles of 16, kAcross along the columns in tiles of 8.
-template <class P, int Tiles>
-struct DealtWarps {
-  static constexpr int kRowTiles = (Tiles + 1) / 2;
-  static constexpr int kAlong = P::kWide ? (kRowTiles + 1) / 2 : kRowTiles;
-  static constexpr int most_across() {
-    int across = kDealtWarps / kAlong;
-    while (P::kTiles % across != 0) --across;
-    return across;
+// Warps share the columns of a product of up to 16 rows on mma.sync, in tiles of 8.
+template <class P>
+struct ManyWarps {
+  static constexpr int most() {
+    int warps = kManyWarps;
+    while (P::kTiles % warps != 0) --warps;
+    return warps;
   }
-  static constexpr int kAcross = most_across(), kWarps = kAlong * kAcross;
-  static constexpr int kRows = kRowTiles / kAlong, kColumns = P::kTiles / kAcross;  // tiles of a warp
-  static_assert(kRowTiles % kAlong == 0 && kWarps <= kDealtWarps);
-  static constexpr int row_tile(int warp, int i) { return warp / kAcross * kRows + i; }
-  static constexpr int column_tile(int warp, int i) { return warp % kAcross * kColumns + i; }
+  static constexpr int kWarps = most(), kColumns = P::kTiles / kWarps;  // tiles of a warp
+  static constexpr int column_tile(int warp, int i) { return warp * kColumns + i; }
 };
 // And on wgmma: four warps have 64 rows and as many columns.
 template <class P>
-struct DealtGroups {
-  static constexpr int kGroups = P::kWide ? 4 : 1, kColumns = P::kColumns / kGroups;
+struct ManyGroups {
+  static constexpr int kGroups = P::kColumns > kManyHead ? 4 : 1, kColumns = P::kColumns / kGroups;
 };
 // What lane l holds of the sums of a tile of 16 rows and 8 columns, on either: c[0], c[1] of row l / 4 and c[2], c[3]
 // of the row 8 behind it. So all rows of a lane belong to rank l / 4.
@@ -99,8 +100,8 @@ constexpr int sum_column(int lane, int e) { return lane % 4 * 2 + e % 2; }
 
 // Attention: warps share the rows of a rank, and those of a row its keys, four at a time.
 template <int Tiles>
-struct DealtKeys {
-  static constexpr int kWarpsOfRow = kDealtWarps / Tiles, kAtOnce = 4, kBatch = kAtOnce * 4;
+struct ManyKeys {
+  static constexpr int kWarpsOfRow = kManyWarps / Tiles, kAtOnce = 4, kBatch = kAtOnce * 4;
   static constexpr int row(int warp) { return warp / kWarpsOfRow; }
   static constexpr int key(int warp, int step, int lane) {
     return (step * kWarpsOfRow + warp % kWarpsOfRow) * 4 + lane / 8;
@@ -120,14 +121,14 @@ constexpr std::uint32_t marked_bf16(std::uint32_t bits, std::uint32_t mark) {
 
 // The shape of a model: width, heads, hidden units.
 template <int C, int H, int F>
-struct DealtShape {
+struct ManyShape {
   static constexpr int kWidth = C, kHeads = H, kHidden = F;
-  static constexpr int kClusters = H, kBlocks = kClusters * kDealtRanks;
-  using Input = DealtProduct<3 * C, C, kClusters, 3>;
-  using Output = DealtProduct<C, C, kClusters>;
-  using Expand = DealtProduct<F, C, kClusters>;
-  using Contract = DealtProduct<C, F, kClusters>;
-  static_assert(C == H * kDealtHead && kClusters % 2 == 0);
+  static constexpr int kClusters = H, kBlocks = kClusters * kManyRanks;
+  using Input = ManyProduct<3 * C, C, kClusters, false, 3>;
+  using Output = ManyProduct<C, C, kClusters, true>;
+  using Expand = ManyProduct<F, C, kClusters, false>;
+  using Contract = ManyProduct<C, F, kClusters, true>;
+  static_assert(C == H * kManyHead && kClusters % 2 == 0);
 
   // A block's bytes of a phase: the weights; then f32, for a product of the normed stream the norm's weight and bias of
   // the slice, and the bias of the cluster's columns.
@@ -147,14 +148,16 @@ struct DealtShape {
   static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kSlotBytes = most(most(kInputBytes, kExpandBytes), kContractBytes);
   static constexpr int kMostColumns = most(Input::kColumns, Expand::kColumns);
-  static constexpr int kWideBytes = kDealtRanks * kDealtMostTiles * kMostColumns * 2;
-  static constexpr int kNarrowBytes = kDealtRanks * kDealtMostTiles * kDealtHead * 4;
+  // Partial sums of one product from all ranks, or to all.
+  static constexpr int kRoundedBytes = kManyRanks * kManyMostTiles * kMostColumns * 2;
+  static constexpr int kAddedBytes = kManyRanks * kManyMostTiles * kManyHead * 2;
+  static_assert(!many_tiles(2) && kAddedBytes >= kManyRanks * 2 * kManyHead * 4);
 
   // What attention has of a rank's rows; no other phase needs it.
   struct Attention {
-    alignas(16) std::uint16_t projected[kDealtMostTiles][3 * kDealtHead];  // bf16: query, key, value
-    alignas(16) float found[kDealtWarps][kDealtHead];
-    float softmax[kDealtWarps][2];  // maximum, sum
+    alignas(16) std::uint16_t projected[kManyMostTiles][3 * kManyHead];  // bf16: query, key, value
+    alignas(16) float found[kManyWarps][kManyHead];
+    float softmax[kManyWarps][2];  // maximum, sum
   };
   // What a block has in shared memory. The weights of three products take turns in two slots.
   struct Shared {
@@ -162,19 +165,19 @@ struct DealtShape {
     alignas(1024) std::uint8_t output[kOutputBytes];
     // The hidden units lie where partial sums have come before, and behind them the activations of other products.
     union {
-      alignas(1024) std::uint16_t hidden[kDealtMostRows * Contract::kSlice];
+      alignas(1024) std::uint16_t hidden[kManyMostRows * Contract::kSlice];
       struct {
-        alignas(1024) std::uint8_t wide_in[kWideBytes];
-        std::uint16_t x[kDealtMostRows * Input::kSlice];
+        alignas(1024) std::uint8_t rounded_in[kRoundedBytes];
+        std::uint16_t x[kManyMostRows * Input::kSlice];
       };
     };
-    alignas(128) std::uint8_t wide_out[kWideBytes + kDealtRanks * 16];
-    alignas(128) std::uint8_t narrow_in[kNarrowBytes];
+    alignas(128) std::uint8_t rounded_out[kRoundedBytes + kManyRanks * 16];
+    alignas(128) std::uint8_t added_in[kAddedBytes];
     union {
-      alignas(128) std::uint8_t narrow_out[kNarrowBytes + kDealtRanks * 32];
+      alignas(128) std::uint8_t added_out[kAddedBytes + kManyRanks * 16];
       Attention attention;
     };
-    float norms[kDealtMostRows][2];  // mean, 1 / deviation
+    float norms[kManyMostRows][2];  // mean, 1 / deviation
     std::uint64_t gates[5];
   };
 };
