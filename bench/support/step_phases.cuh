@@ -95,21 +95,22 @@ PhaseTimes phase_times(CudaBackend& backend, Step& step, const StepCase& all, in
 // One line per moment and one column per case: "median/most".
 inline void print_phases(const std::vector<std::string>& cases, const std::vector<PhaseTimes>& times) {
   using Moment = cuda::StepMoment;
-  static constexpr const char* kPhases[] = {"input", "attend", "output", "expand", "contract"};
+  static constexpr const char* kPhases[] = {"input",  "attend",        "output", "query",
+                                            "memory", "memory output", "expand", "contract"};
   static constexpr const char* kSteps[] = {"came", "read", "multiplied", "met", "done"};
-  std::printf("a layer's us by moment, median/most of the blocks\n%-20s", "rows x keys");
+  std::printf("a layer's us by moment, median/most of the blocks\n%-24s", "rows x keys");
   for (const std::string& name : cases) std::printf(" %11s", name.c_str());
   for (int phase = 0; phase < Moment::kPhases; ++phase)
     for (int step = 0; step < Moment::kSteps; ++step) {
       const auto at =
           static_cast<std::size_t>(Moment::of(static_cast<Moment::Phase>(phase), static_cast<Moment::Step>(step)));
       if (times.front().median[at] < 0) continue;
-      std::printf("\n%-8s %-11s", kPhases[phase], kSteps[step]);
+      std::printf("\n%-13s %-10s", kPhases[phase], kSteps[step]);
       for (const PhaseTimes& one : times) std::printf("  %4.2f/%5.2f", one.median[at], one.most[at]);
     }
-  std::printf("\n%-20s", "layer");
+  std::printf("\n%-24s", "layer");
   for (const PhaseTimes& one : times) std::printf(" %11.2f", one.layer);
-  std::printf("\n%-20s", "12 layers");
+  std::printf("\n%-24s", "12 layers");
   for (const PhaseTimes& one : times) std::printf(" %11.1f", one.step);
   std::printf("\n");
   std::fflush(stdout);

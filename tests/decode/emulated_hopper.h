@@ -388,9 +388,11 @@ struct EmulatedHopper {
 
   static float power_of_two(float x) { return std::exp2(x); }
   static float root_reciprocal(float x) { return 1 / std::sqrt(x); }
-  static void activate(Activation, float (&x)[4]) {  // GELU by tanh, whatever was asked for
+  static void activate(Activation kind, float (&x)[4]) {  // ReLU, or else GELU by tanh
     for (float& value : x)
-      value = 0.5f * value * (1 + std::tanh(0.7978845608f * (value + 0.044715f * value * value * value)));
+      value = kind == Activation::relu
+                  ? std::max(value, 0.0f)
+                  : 0.5f * value * (1 + std::tanh(0.7978845608f * (value + 0.044715f * value * value * value)));
   }
   static std::uint32_t pack(float low, float high) {
     return bf16_of(low) | static_cast<std::uint32_t>(bf16_of(high)) << 16;

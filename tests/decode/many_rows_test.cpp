@@ -22,6 +22,8 @@ constexpr bool kSanitized = false;
 
 using LargeShape = cuda::ManyShape<768, 12, 3072>;
 using SmallShape = cuda::ManyShape<256, 4, 1024>;
+using BaseReader = cuda::ManyShape<512, 8, 2048, true>;
+using SmallReader = cuda::ManyShape<256, 4, 1024, true>;
 
 // Numbers 0 to size - 1, each once.
 class Once {
@@ -128,6 +130,7 @@ void expect_whole_plan() {
   expect_whole_product<typename Shape::Output>(Shape::kClusters);
   expect_whole_product<typename Shape::Expand>(Shape::kClusters);
   expect_whole_product<typename Shape::Contract>(Shape::kClusters);
+  expect_whole_product<typename Shape::Query>(Shape::kClusters);
   EXPECT_LE(sizeof(typename Shape::Shared), std::size_t{cuda::kSharedOfBlock});
   // The hidden units may only take the place of what the product in front of them needs.
   using Shared = typename Shape::Shared;
@@ -159,6 +162,8 @@ void expect_all_keys() {
 TEST(ManyRowsPlan, EverythingOnce) {
   expect_whole_plan<LargeShape>();
   expect_whole_plan<SmallShape>();
+  expect_whole_plan<BaseReader>();
+  expect_whole_plan<SmallReader>();
   EXPECT_LE(LargeShape::kBlocks, 132) << "one block per multiprocessor";
   for (int rows = 1; rows <= cuda::kManyMostRows; ++rows) {
     Once dealt(rows);
@@ -201,16 +206,25 @@ struct Model {
   struct Layer {
     std::vector<float> norm1_weight, norm1_bias, input, input_bias, output, output_bias;
     std::vector<float> norm2_weight, norm2_bias, expand, expand_bias, contract, contract_bias;
+    std::vector<float> memory_norm_weight = {}, memory_norm_bias = {}, query = {}, query_bias = {};
+    std::vector<float> memory_output = {}, memory_output_bias = {};
   };
   std::vector<Layer> layers;
   std::vector<float> norm_weight, norm_bias;
+  bool reads;  // a memory, and its activation is ReLU
 
-  explicit Model(int count) {
+  Model(int count, bool reads_memory) : reads(reads_memory) {
     for (int i = 0; i < count; ++i)
       layers.push_back({numbers(C, 0.2f, 1), numbers(C, 0.2f), numbers(C * 3 * C, 0.1f), numbers(3 * C, 0.1f),
                         numbers(C * C, 0.1f), numbers(C, 0.1f), numbers(C, 0.2f, 1), numbers(C, 0.2f),
                         numbers(C * F, 0.1f), numbers(F, 0.1f), numbers(F * C, 0.05f), numbers(C, 0.1f)});
     norm_weight = numbers(C, 0.2f, 1), norm_bias = numbers(C, 0.2f);
+    if (!reads) return;
+    for (Layer& layer : layers) {
+      layer.memory_norm_weight = numbers(C, 0.2f, 1), layer.memory_norm_bias = numbers(C, 0.2f);
+      layer.query = numbers(C * C, 0.1f), layer.query_bias = numbers(C, 0.1f);
+      layer.memory_output = numbers(C * C, 0.1f), layer.memory_output_bias = numbers(C, 0.1f);
+    }
   }
   std::vector<float> numbers(int count, float size, float center = 0) {
     std::vector<float> x;
@@ -243,49 +257,75 @@ std::vector<double> times(const std::vector<double>& x, const std::vector<float>
   return y;
 }
 
-// What memory holds of some rows: caches [layers][rows, capacity, 2C] in bf16.
+// What memory holds of some rows: caches [layers][rows, capacity, 2C] in bf16. Groups of rows have a memory each,
+// [layers][memories, kRoom, 2C].
 struct Rows {
-  static constexpr int kCapacity = 160;
-  std::vector<std::vector<std::uint16_t>> caches;
-  std::vector<std::int32_t> lengths;
+  static constexpr int kCapacity = 160, kRoom = 70;
+  std::vector<std::vector<std::uint16_t>> caches, memories;
+  std::vector<std::int32_t> lengths, memory_lengths, places;  // places [rows, capacity], or none
   std::vector<std::uint16_t> x;
+  std::size_t group = 1;
+
+  const std::uint16_t* older(std::size_t layer, std::size_t row, std::size_t position) const {
+    const std::size_t at = places.empty() ? row : static_cast<std::size_t>(places[row * kCapacity + position]);
+    return caches[layer].data() + (at * kCapacity + position) * 2 * Model::C;
+  }
 };
+
+// What a query [C] finds among keys and values [2C] each.
+std::vector<double> attended(const double* query, const std::vector<const std::uint16_t*>& keys) {
+  constexpr int C = Model::C, D = Model::D;
+  std::vector<double> mixed(C);
+  for (std::size_t head = 0; head < Model::H; ++head) {
+    std::vector<double> weights;
+    double sum = 0;
+    for (const std::uint16_t* key : keys) {
+      double score = 0;
+      for (std::size_t d = head * D; d < (head + 1) * D; ++d) score += query[d] * float_of(key[d]) / 8;
+      weights.push_back(std::exp(score)), sum += weights.back();
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      for (std::size_t d = head * D; d < (head + 1) * D; ++d) mixed[d] += weights[i] / sum * float_of(keys[i][C + d]);
+  }
+  return mixed;
+}
 
 // The step by plain loops: states [rows, C]. Keys and values of the newest position are added to the caches.
 std::vector<double> expected_states(const Model& model, Rows& rows, double eps) {
-  constexpr int C = Model::C, D = Model::D;
+  constexpr std::size_t C = Model::C;
   std::vector<double> states;
   for (std::size_t row = 0; row < rows.lengths.size(); ++row) {
     std::vector<double> stream;
-    for (int i = 0; i < C; ++i) stream.push_back(float_of(rows.x[row * C + static_cast<std::size_t>(i)]));
+    const auto add = [&](const std::vector<double>& x) {
+      for (std::size_t i = 0; i < C; ++i) stream[i] += x[i];
+    };
+    for (std::size_t i = 0; i < C; ++i) stream.push_back(float_of(rows.x[row * C + i]));
     for (std::size_t l = 0; l < model.layers.size(); ++l) {
       const Model::Layer& layer = model.layers[l];
       const std::vector<double> qkv =
           times(normed(stream, layer.norm1_weight, layer.norm1_bias, eps), layer.input, layer.input_bias);
-      const auto length = static_cast<std::size_t>(rows.lengths[row]);
-      std::uint16_t* cache = rows.caches[l].data() + row * Rows::kCapacity * 2 * C;
-      for (std::size_t i = 0; i < 2 * C; ++i) cache[(length - 1) * 2 * C + i] = bf16_of(static_cast<float>(qkv[C + i]));
-      std::vector<double> mixed(C);
-      for (std::size_t head = 0; head < Model::H; ++head) {
-        std::vector<double> weights;
-        double sum = 0;
-        for (std::size_t key = 0; key < length; ++key) {
-          double score = 0;
-          for (std::size_t d = 0; d < D; ++d)
-            score += qkv[head * D + d] * float_of(cache[key * 2 * C + head * D + d]) / 8;
-          weights.push_back(std::exp(score)), sum += weights.back();
-        }
-        for (std::size_t key = 0; key < length; ++key)
-          for (std::size_t d = 0; d < D; ++d)
-            mixed[head * D + d] += weights[key] / sum * float_of(cache[key * 2 * C + C + head * D + d]);
+      const auto newest = static_cast<std::size_t>(rows.lengths[row]) - 1;
+      std::uint16_t* cache = rows.caches[l].data() + (row * Rows::kCapacity + newest) * 2 * C;
+      for (std::size_t i = 0; i < 2 * C; ++i) cache[i] = bf16_of(static_cast<float>(qkv[C + i]));
+      std::vector<const std::uint16_t*> keys;
+      for (std::size_t key = 0; key < newest; ++key) keys.push_back(rows.older(l, row, key));
+      keys.push_back(cache);
+      add(times(attended(qkv.data(), keys), layer.output, layer.output_bias));
+      if (model.reads) {
+        const std::vector<double> query =
+            times(normed(stream, layer.memory_norm_weight, layer.memory_norm_bias, eps), layer.query, layer.query_bias);
+        const std::size_t memory = row / rows.group;
+        keys.clear();
+        for (std::int32_t key = 0; key < (rows.memory_lengths.empty() ? Rows::kRoom : rows.memory_lengths[memory]);
+             ++key)
+          keys.push_back(rows.memories[l].data() + (memory * Rows::kRoom + static_cast<std::size_t>(key)) * 2 * C);
+        add(times(attended(query.data(), keys), layer.memory_output, layer.memory_output_bias));
       }
-      const std::vector<double> attended = times(mixed, layer.output, layer.output_bias);
-      for (std::size_t i = 0; i < C; ++i) stream[i] += attended[i];
       std::vector<double> hidden =
           times(normed(stream, layer.norm2_weight, layer.norm2_bias, eps), layer.expand, layer.expand_bias);
-      for (double& u : hidden) u = 0.5 * u * (1 + std::tanh(0.7978845608 * (u + 0.044715 * u * u * u)));
-      const std::vector<double> contracted = times(hidden, layer.contract, layer.contract_bias);
-      for (std::size_t i = 0; i < C; ++i) stream[i] += contracted[i];
+      for (double& u : hidden)
+        u = model.reads ? std::max(u, 0.0) : 0.5 * u * (1 + std::tanh(0.7978845608 * (u + 0.044715 * u * u * u)));
+      add(times(hidden, layer.contract, layer.contract_bias));
     }
     for (const double y : normed(stream, model.norm_weight, model.norm_bias, eps)) states.push_back(y);
   }
@@ -293,15 +333,18 @@ std::vector<double> expected_states(const Model& model, Rows& rows, double eps) 
 }
 
 // The kernel's weights and memory.
+template <class Shape>
 class Machine {
  public:
-  using Shape = SmallShape;
   explicit Machine(const Model& model) {
     for (const Model::Layer& layer : model.layers) {
-      pack<Shape::Input>(layer.input, layer.input_bias, &layer.norm1_weight, &layer.norm1_bias);
-      pack<Shape::Output>(layer.output, layer.output_bias, nullptr, nullptr);
-      pack<Shape::Expand>(layer.expand, layer.expand_bias, &layer.norm2_weight, &layer.norm2_bias);
-      pack<Shape::Contract>(layer.contract, layer.contract_bias, nullptr, nullptr);
+      pack<typename Shape::Input>(layer.input, layer.input_bias, &layer.norm1_weight, &layer.norm1_bias);
+      pack<typename Shape::Output>(layer.output, layer.output_bias, nullptr, nullptr);
+      pack<typename Shape::Expand>(layer.expand, layer.expand_bias, &layer.norm2_weight, &layer.norm2_bias);
+      pack<typename Shape::Contract>(layer.contract, layer.contract_bias, nullptr, nullptr);
+      if (!Shape::kMemory) continue;
+      pack<typename Shape::Query>(layer.query, layer.query_bias, &layer.memory_norm_weight, &layer.memory_norm_bias);
+      pack<typename Shape::Output>(layer.memory_output, layer.memory_output_bias, nullptr, nullptr);
     }
     EXPECT_EQ(packed_.size(), model.layers.size() * static_cast<std::size_t>(Shape::kLayerBytes));
     params_.packed = packed_.data(), params_.layers = static_cast<int>(model.layers.size()), params_.eps = kEps;
@@ -313,20 +356,27 @@ class Machine {
     params_.stream = stream_.data(), params_.moments = moments_.data();
     params_.mixed = mixed_.data(), params_.hidden = hidden_.data();
     params_.keys_ahead = 40;
+    params_.activation = model.reads ? Activation::relu : Activation::gelu_tanh;
   }
   template <int Tiles>
   std::vector<float> run(Rows& rows, std::uint64_t seed) {
     cuda::ManyRowsParams p = params_;
     for (std::size_t i = 0; i < rows.caches.size(); ++i) p.caches[i] = rows.caches[i].data();
     p.rows = static_cast<int>(rows.lengths.size()), p.capacity = Rows::kCapacity;
+    for (std::size_t i = 0; i < rows.memories.size(); ++i) p.memories[i] = rows.memories[i].data();
+    p.memory_room = Rows::kRoom, p.group = static_cast<int>(rows.group);
+    if (!rows.memory_lengths.empty()) p.memory_lengths = rows.memory_lengths.data();
+    if (!rows.places.empty()) p.places = rows.places.data();
     std::vector<std::int32_t> slots;
     for (std::size_t row = 0; row < rows.lengths.size(); ++row)
       slots.push_back(static_cast<std::int32_t>(row) * Rows::kCapacity + rows.lengths[row] - 1);
     std::vector<std::uint16_t> states(rows.lengths.size() * Model::C, 0xffff);
     p.lengths = rows.lengths.data(), p.slots = slots.data(), p.x = rows.x.data(), p.states = states.data();
-    EmulatedGpu gpu(Shape::kBlocks, cuda::kManyThreads, cuda::kManyRanks, sizeof(Shape::Shared), seed);
+    EmulatedGpu gpu(Shape::kBlocks, cuda::kManyThreads, cuda::kManyRanks, sizeof(typename Shape::Shared), seed);
     gpu.run([&](void* shared) {
-      cuda::ManyRowsBlock<Shape, Tiles, EmulatedHopper, cuda::NoStamps>(p, *static_cast<Shape::Shared*>(shared)).run();
+      cuda::ManyRowsBlock<Shape, Tiles, EmulatedHopper, cuda::NoStamps>(p,
+                                                                        *static_cast<typename Shape::Shared*>(shared))
+          .run();
     });
     std::vector<float> result;
     for (const std::uint16_t x : states) result.push_back(float_of(x));
@@ -362,9 +412,9 @@ class Machine {
   alignas(16) std::array<float, Model::C> norm_weight_, norm_bias_;
   std::uint32_t counters_[2];
   // Zeros once, and then what the launches before have left.
-  std::vector<float> stream_ = std::vector<float>(2 * cuda::kManyMostRows * Model::C);
-  std::vector<float> moments_ = std::vector<float>(2 * cuda::kManyMostRows * Model::H * 2);
-  std::vector<std::uint16_t> mixed_ = std::vector<std::uint16_t>(cuda::kManyMostRows * Model::C);
+  std::vector<float> stream_ = std::vector<float>(Shape::kStreams * cuda::kManyMostRows * Model::C);
+  std::vector<float> moments_ = std::vector<float>(Shape::kStreams * cuda::kManyMostRows * Model::H * 2);
+  std::vector<std::uint16_t> mixed_ = std::vector<std::uint16_t>(Shape::kAttentions * cuda::kManyMostRows * Model::C);
   std::vector<std::uint16_t> hidden_ = std::vector<std::uint16_t>(cuda::kManyMostRows * Model::F);
 };
 
@@ -377,24 +427,50 @@ Rows some_rows(Model& model, int count, int longest) {
   for (const float x : model.numbers(count * Model::C, 1.0f)) rows.x.push_back(bf16_of(x));
   return rows;
 }
+// Groups of neighbours that read one memory. All rows of a group are as long, and their positions lie in any of its
+// rows. ragged: memories have lengths of their own, the first is empty.
+Rows some_groups(Model& model, int count, int group, int longest, bool ragged) {
+  Rows rows = some_rows(model, count, longest);
+  rows.group = static_cast<std::size_t>(group);
+  rows.memories.resize(model.layers.size());
+  for (auto& memory : rows.memories)
+    for (const float x : model.numbers(count / group * Rows::kRoom * 2 * Model::C, 1.0f)) memory.push_back(bf16_of(x));
+  for (int i = 0; ragged && i < count / group; ++i) rows.memory_lengths.push_back((Rows::kRoom + i * 69) % 70);
+  if (group == 1) return rows;
+  for (int row = 0; row < count; ++row) {
+    const int first = row / group * group;
+    rows.lengths[static_cast<std::size_t>(row)] = rows.lengths[static_cast<std::size_t>(first)];
+    for (int position = 0; position < Rows::kCapacity; ++position)
+      rows.places.push_back(first + static_cast<int>(random_word(5, static_cast<std::uint32_t>(row),
+                                                                 static_cast<std::uint64_t>(position)) %
+                                                     static_cast<std::uint32_t>(group)));
+  }
+  return rows;
+}
 
-class ManyRows : public testing::Test {
+template <class Shape>
+class Steps : public testing::Test {
  protected:
   static constexpr int kLayers = 3;  // odd: the marks of the last layer are those of the next launch's first
-  Model model_{kLayers};
-  Machine machine_{model_};
+  Model model_{kLayers, Shape::kMemory};
+  Machine<Shape> machine_{model_};
 
-  // Some runs, by other chances: near the truth, and the same bits every time.
   template <int Tiles>
   void expect_step(int count, int longest, int runs) {
+    expect_step<Tiles>(some_rows(model_, count, longest), runs);
+  }
+  // Some runs, by other chances: near the truth, and the same bits every time.
+  template <int Tiles>
+  void expect_step(const Rows& begin, int runs) {
+    const std::size_t count = begin.lengths.size();
     SCOPED_TRACE(std::to_string(count) + " rows");
-    const Rows begin = some_rows(model_, count, longest);
     Rows truth_rows = begin;
-    const std::vector<double> truth = expected_states(model_, truth_rows, Machine::kEps);
+    const std::vector<double> truth = expected_states(model_, truth_rows, Machine<Shape>::kEps);
     std::vector<float> first;
     for (int run = 0; run < runs; ++run) {
       Rows rows = begin;
-      const std::vector<float> states = machine_.run<Tiles>(rows, static_cast<std::uint64_t>(run * 1000 + count));
+      const std::vector<float> states =
+          machine_.template run<Tiles>(rows, static_cast<std::uint64_t>(run) * 1000 + count);
       if (run == 0) first = states;
       ASSERT_EQ(std::memcmp(first.data(), states.data(), states.size() * sizeof(float)), 0) << "run " << run;
       double worst = 0, largest = 0;
@@ -419,6 +495,9 @@ class ManyRows : public testing::Test {
   }
 };
 
+using ManyRows = Steps<SmallShape>;
+using ManyReaders = Steps<SmallReader>;
+
 // One launch behind the other in the same memory, with more and with fewer rows than before.
 TEST_F(ManyRows, AreAStep) {
   expect_step<1>(3, 20, 1);
@@ -438,6 +517,22 @@ TEST_F(LongManyRows, AreAStep) {
   expect_step<2>(16, 30, 1);
   expect_step<8>(33, 30, 1);
   expect_step<4>(32, 5, 1);
+}
+
+TEST_F(ManyReaders, AreAStep) {
+  if (kSanitized) return;
+  expect_step<1>(some_groups(model_, 6, 3, 12, true), 1);
+  expect_step<4>(some_groups(model_, 17, 1, 5, true), 1);
+}
+
+class LongManyReaders : public ManyReaders {};
+TEST_F(LongManyReaders, AreAStep) {
+  expect_step<8>(some_groups(model_, 60, 4, 90, true), 2);
+  expect_step<1>(some_groups(model_, 1, 1, 100, false), 1);
+  expect_step<2>(some_groups(model_, 12, 12, 70, true), 1);
+  expect_step<4>(some_groups(model_, 28, 4, 130, false), 1);
+  expect_step<8>(some_groups(model_, 64, 1, 20, true), 1);
+  expect_step<1>(some_groups(model_, 8, 2, 150, true), 1);
 }
 
 }  // namespace

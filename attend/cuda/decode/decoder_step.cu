@@ -185,7 +185,7 @@ std::unique_ptr<CausalStep> CudaBackend::causal_step(const DecoderWeights& weigh
   if (rows < 1 || rows > kManyMostRows || !has_wgmma() || layers == 0 || layers > kMaxStepLayers ||
       weights.norm_weight.dtype() != DType::bf16)
     return nullptr;
-  if (rows > 2) return many_rows_step(*this, weights);
+  if (rows > 2 || weights.reads_memory() || weights.output_major) return many_rows_step(*this, weights);
   // The shapes of distilled GPT-2 and GPT-2, and of a small model of ours.
   if (auto step = step_of<768, 12, 3072>(*this, weights)) return step;
   return step_of<256, 4, 1024>(*this, weights);

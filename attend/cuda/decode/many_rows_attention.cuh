@@ -19,6 +19,15 @@ __device__ __forceinline__ void widen(const Words& bits, float (&x)[8]) {
     x[2 * i] = std::bit_cast<float>(words[i] << 16), x[2 * i + 1] = std::bit_cast<float>(words[i] & 0xffff0000u);
 }
 
+// Where the keys of a row lie: in its own row of a cache or memory, or each in the row that a table names. first: key 0
+// of row 0, this lane's columns; the value lies `value` elements behind, the next key `next`. A row has room for so
+// many.
+struct KeyPlaces {
+  const std::uint16_t* first;
+  int value, next, room, row, keys;
+  const std::int32_t* rows = nullptr;
+};
+
 template <int Tiles, class Machine>
 class ManyAttention {
  public:
@@ -28,47 +37,69 @@ class ManyAttention {
   // The softmax under way: o is this lane's 8 columns of Σ 2^(score - maximum) v.
   float maximum = -INFINITY, sum = 0, o[8] = {};
 
-  // `first`: key 0 of the row, this lane's columns; the value lies `value` elements behind, the next key `next`. The
-  // keys of the row in the cache are older than this step.
-  __device__ __forceinline__ ManyAttention(const std::uint16_t* first, std::int64_t value, std::int64_t next, int keys,
-                                           int warp, int lane)
-      : first_(first), value_(value), next_(next), keys_(keys), warp_(warp), lane_(lane) {
-    load_keys(0), load_values(0);
+  // These keys are older than this step.
+  __device__ __forceinline__ ManyAttention(const KeyPlaces& places, int warp, int lane)
+      : at_(places), warp_(warp), lane_(lane) {
+    look_up(0), load_keys(0), load_values(0), look_up(1);
   }
 
   // query and newest: of this lane's columns.
   __device__ __forceinline__ void attend(const Words& query, const Words& newest_key, const Words& newest_value) {
-    constexpr float kScale = 0.125f * 1.4426950408889634f;  // 1 / √64, for powers of two
-    static_assert(kManyHead == 64);
     float q[8], k[8];
-    widen(query, q);
-    ATTEND_UNROLLED
-    for (int e = 0; e < 8; ++e) q[e] *= kScale;
+    widen_query(query, q);
     widen(newest_key, k);
     const float score = score_of(q, k);
     if (warp_ % Plan::kWarpsOfRow == 0 && lane_ < 8) {  // one key and value of the row as all others
       maximum = score, sum = 1;
       widen(newest_value, o);
     }
-    const int batches = Plan::batches(keys_);
-    for (int i = 0; i < batches; ++i) take(i, q);
-    join_lanes();
+    take_all(q);
+  }
+  // To the older keys alone.
+  __device__ __forceinline__ void attend(const Words& query) {
+    float q[8];
+    widen_query(query, q);
+    take_all(q);
   }
   static __device__ __forceinline__ float weight_of(float score, float top) {
     return top == -INFINITY ? 0.0f : Machine::power_of_two(score - top);
   }
 
  private:
+  static __device__ __forceinline__ void widen_query(const Words& query, float (&q)[8]) {
+    constexpr float kScale = 0.125f * 1.4426950408889634f;  // 1 / √64, for powers of two
+    static_assert(kManyHead == 64);
+    widen(query, q);
+    ATTEND_UNROLLED
+    for (int e = 0; e < 8; ++e) q[e] *= kScale;
+  }
+  __device__ __forceinline__ void take_all(const float (&q)[8]) {
+    const int batches = Plan::batches(at_.keys);
+    for (int i = 0; i < batches; ++i) take(i, q);
+    join_lanes();
+  }
   __device__ __forceinline__ int key(int batch, int i) const { return Plan::key(warp_, batch * kAtOnce + i, lane_); }
+  // The rows in which a batch of keys lies.
+  __device__ __forceinline__ void look_up(int batch) {
+    ATTEND_UNROLLED
+    for (int i = 0; i < kAtOnce; ++i)
+      if (!at_.rows)
+        rows_[i] = at_.row;
+      else if (key(batch, i) < at_.keys)
+        rows_[i] = at_.rows[at_.row * at_.room + key(batch, i)];
+  }
+  __device__ __forceinline__ const std::uint16_t* place(int batch, int i) const {
+    return at_.first + (static_cast<std::int64_t>(rows_[i]) * at_.room + key(batch, i)) * at_.next;
+  }
   __device__ __forceinline__ void load_keys(int batch) {
     ATTEND_UNROLLED
     for (int i = 0; i < kAtOnce; ++i)
-      if (key(batch, i) < keys_) k_[i] = Machine::load_once(first_ + key(batch, i) * next_);
+      if (key(batch, i) < at_.keys) k_[i] = Machine::load_once(place(batch, i));
   }
   __device__ __forceinline__ void load_values(int batch) {
     ATTEND_UNROLLED
     for (int i = 0; i < kAtOnce; ++i)
-      if (key(batch, i) < keys_) v_[i] = Machine::load_once(first_ + key(batch, i) * next_ + value_);
+      if (key(batch, i) < at_.keys) v_[i] = Machine::load_once(place(batch, i) + at_.value);
   }
   static __device__ __forceinline__ float score_of(const float (&q)[8], const float (&k)[8]) {
     float score = 0;
@@ -85,7 +116,7 @@ class ManyAttention {
       float k[8];
       widen(k_[i], k);
       scores[i] = score_of(q, k);
-      if (key(batch, i) >= keys_) scores[i] = -INFINITY;
+      if (key(batch, i) >= at_.keys) scores[i] = -INFINITY;
       top = fmaxf(top, scores[i]);
     }
     load_keys(batch + 1);
@@ -105,6 +136,7 @@ class ManyAttention {
       for (int e = 0; e < 8; ++e) o[e] += weight * v[e];
     }
     load_values(batch + 1);
+    look_up(batch + 2);
   }
   // The four keys that a warp takes at once become one.
   __device__ __forceinline__ void join_lanes() {
@@ -119,9 +151,9 @@ class ManyAttention {
     }
   }
 
-  const std::uint16_t* first_;
-  std::int64_t value_, next_;
-  int keys_, warp_, lane_;
+  KeyPlaces at_;
+  int warp_, lane_;
+  int rows_[kAtOnce] = {};  // of the keys that are loaded next
   Words k_[kAtOnce] = {}, v_[kAtOnce] = {};
 };
 

@@ -7,7 +7,9 @@
 //     layer.
 // Whoever writes to a place again has heard of all who read it: the moments in front of each norm come from every
 // cluster, and a cluster's from all of its ranks. Between Input and Expand, Expand and Input, Output and Contract,
-// Contract and Output there is such a norm, and places are used by no more than one of each.
+// Contract and Output there is such a norm, and places are used by no more than one of each. A decoder that reads a
+// memory has two more products, and a norm on both sides of each: Input, Query, Expand receive their sums in one place,
+// Output, MemoryOutput, Contract in another.
 //
 // The stream is f32, each part in the registers of its owner; others see it in bf16 if there are many rows. Readers
 // join the moments of its parts by the formula of Chan et al. 1979. Weights are fetched into shared memory as soon as
@@ -34,6 +36,7 @@ class ManyRowsBlock {
   using Output = typename Shape::Output;
   using Expand = typename Shape::Expand;
   using Contract = typename Shape::Contract;
+  using Query = typename Shape::Query;
   static constexpr int C = Shape::kWidth, D = kManyHead, kClusters = Shape::kClusters;
   static constexpr bool kMany = many_tiles(Tiles);
   template <class P>
@@ -54,6 +57,7 @@ class ManyRowsBlock {
       Stamps::moment(p_.stamps, layer, Moment::kStart);
       project(layer);
       add_attention(layer);
+      if constexpr (Shape::kMemory) attend_to_memory(layer), add_memory(layer);
       expand(layer);
       add_hidden(layer);
     }
@@ -64,8 +68,8 @@ class ManyRowsBlock {
 
  private:
   using Moment = StepMoment;
-  enum Gate { kSlots, kOutputWeights = 2, kRounded, kAdded, kGates };
-  enum Stream { kBeforeLayer, kBehindAttention };
+  enum Gate { kSlots, kOutputWeights = 2, kQueryWeights, kMemoryOutputWeights, kRounded, kAdded, kGates };
+  enum Stream { kBeforeLayer, kBehindAttention, kBehindMemory };
   __device__ int lane() const { return thread_ % 32; }
   __device__ int warp() const { return thread_ / 32; }
   // What follows works its addresses out again. Kept from layer to layer, they would fill all registers.
@@ -96,6 +100,18 @@ class ManyRowsBlock {
     if (layer < p_.layers)
       fetch_bytes<Shape::kOutputBytes>(s_.output, p_.packed + layer * Shape::kLayerBytes + Shape::kOutputAt,
                                        kOutputWeights);
+  }
+  __device__ void fetch_query(int layer) {
+    if constexpr (Shape::kMemory)
+      if (layer < p_.layers)
+        fetch_bytes<Shape::kQueryBytes>(s_.memory.query, p_.packed + layer * Shape::kLayerBytes + Shape::kQueryAt,
+                                        kQueryWeights);
+  }
+  __device__ void fetch_memory_output(int layer) {
+    if constexpr (Shape::kMemory)
+      if (layer < p_.layers)
+        fetch_bytes<Shape::kOutputBytes>(
+            s_.memory.output, p_.packed + layer * Shape::kLayerBytes + Shape::kMemoryOutputAt, kMemoryOutputWeights);
   }
   template <int kBytes>
   __device__ void fetch_bytes(std::uint8_t* to, const std::uint8_t* of_all, int gate) {
@@ -133,6 +149,10 @@ class ManyRowsBlock {
   __device__ float* moments_at(Stream which, int row) const {
     return p_.moments + (static_cast<int>(which) * kManyMostRows + row) * kClusters * 2;
   }
+  // What the attention in front of this stream has found.
+  __device__ std::uint16_t* mixed_for(Stream behind) const {
+    return p_.mixed + (static_cast<int>(behind) - kBehindAttention) * kManyMostRows * C;
+  }
   __device__ static int block_at(int row, int column) { return in_swizzled_blocks(row, column, kManyMostTiles); }
 
   // Four columns of one of this rank's rows of the stream belong to each of the first 16 threads a row.
@@ -148,11 +168,16 @@ class ManyRowsBlock {
       for (int i = 0; i < kGates; ++i) Machine::init(s_.gates[i]);
       Machine::gates_are_ready();
       Machine::show_to_engines();
-      fetch(0), fetch(1), fetch_output(0);
+      fetch(0), fetch(1), fetch_output(0), fetch_query(0), fetch_memory_output(0);
     }
     Machine::wait_for_kernel_before();
     if (thread_ == 0) target_ = *static_cast<const volatile std::uint32_t*>(p_.before);
-    if (const int i = ManyKeys<Tiles>::row(warp()); i < mine_) old_keys_ = p_.lengths[dealt_row(rank_, i)] - 1;
+    if (const int i = ManyKeys<Tiles>::row(warp()); i < mine_) {
+      const int row = dealt_row(rank_, i);
+      old_keys_ = p_.lengths[row] - 1;
+      if constexpr (Shape::kMemory)
+        memory_keys_ = p_.memory_lengths ? p_.memory_lengths[row / p_.group] : p_.memory_room;
+    }
     if (const int i = thread_ / (Input::kColumns / 4); i < mine_) slot_ = p_.slots[dealt_row(rank_, i)];
     if (owns()) {
       const Pair x = *reinterpret_cast<const Pair*>(p_.x + own_row() * C + own_column());
@@ -171,20 +196,23 @@ class ManyRowsBlock {
     constexpr Words kOld = {~0u, ~0u, ~0u, ~0u};
     static_assert(mark_of_layer(0) == 0);
     constexpr int kHidden = Expand::kColumns / 8, kMixed = D / 8, kStream = kMany ? D / 8 : D / 4;
-    constexpr int kOfRow = kHidden + kMixed + kStream + 1;
+    constexpr int kOfAttention = kMixed + kStream + 1, kOfRow = kHidden + Shape::kAttentions * kOfAttention;
     for (int at = thread_; at < mine_ * kOfRow; at += kManyThreads) {
-      const int row = dealt_row(rank_, at / kOfRow), i = at % kOfRow;
-      if (i < kHidden)
-        Machine::store_message(p_.hidden + block_at(row, Expand::column(cluster_, i * 8)), kOld);
-      else if (i < kHidden + kMixed)
-        Machine::store_message(p_.mixed + block_at(row, cluster_ * D + (i - kHidden) * 8), kOld);
-      else if (kMany && i < kHidden + kMixed + kStream)
-        Machine::store_message(half_stream(kBehindAttention) + block_at(row, cluster_ * D + (i - kHidden - kMixed) * 8),
-                               kOld);
-      else if (i < kHidden + kMixed + kStream)
-        Machine::store_message(stream_at(kBehindAttention, row, cluster_ * D + (i - kHidden - kMixed) * 4), kOld);
+      const int row = dealt_row(rank_, at / kOfRow), of_row = at % kOfRow - kHidden;
+      if (of_row < 0) {
+        Machine::store_message(p_.hidden + block_at(row, Expand::column(cluster_, (of_row + kHidden) * 8)), kOld);
+        continue;
+      }
+      const auto behind = static_cast<Stream>(kBehindAttention + of_row / kOfAttention);
+      const int i = of_row % kOfAttention;
+      if (i < kMixed)
+        Machine::store_message(mixed_for(behind) + block_at(row, cluster_ * D + i * 8), kOld);
+      else if (kMany && i < kMixed + kStream)
+        Machine::store_message(half_stream(behind) + block_at(row, cluster_ * D + (i - kMixed) * 8), kOld);
+      else if (i < kMixed + kStream)
+        Machine::store_message(stream_at(behind, row, cluster_ * D + (i - kMixed) * 4), kOld);
       else
-        Machine::store_message(moments_at(kBehindAttention, row) + cluster_ * 2, Pair{kOld.x, kOld.y});
+        Machine::store_message(moments_at(behind, row) + cluster_ * 2, Pair{kOld.x, kOld.y});
     }
   }
 
@@ -416,7 +444,7 @@ class ManyRowsBlock {
   // The thread that orders weights.
   __device__ bool orders() const { return thread_ == kManyRanks * 32; }
 
-  // Four columns of a row of this rank from a wide product: the sums of all ranks and the bias.
+  // Four columns of a row of this rank from a product that is rounded: the sums of all ranks and the bias.
   template <class P>
   struct FourOf {
     static constexpr int kOfRow = P::kColumns / 4;
@@ -474,9 +502,14 @@ class ManyRowsBlock {
     // Older keys are loaded while the partial sums are on their way.
     std::uint16_t* cache = p_.caches[layer];
     const int number = ManyKeys<Tiles>::row(warp());
-    ManyAttention<Tiles, Machine> attention(
-        cache + dealt_row(rank_, number) * p_.capacity * 2 * C + cluster_ * D + lane() % 8 * 8, C, 2 * C, old_keys_,
-        warp(), lane());
+    ManyAttention<Tiles, Machine> attention({.first = cache + cluster_ * D + lane() % 8 * 8,
+                                             .value = C,
+                                             .next = 2 * C,
+                                             .room = static_cast<int>(p_.capacity),
+                                             .row = dealt_row(rank_, number),
+                                             .keys = old_keys_,
+                                             .rows = p_.places},
+                                            warp(), lane());
     if (mine_ > 0) wait(kRounded);
     note(layer, Moment::kInput, Moment::kMet);
     if (four.i < mine_) {
@@ -491,22 +524,62 @@ class ManyRowsBlock {
     if (number < mine_) {
       const auto* projected = reinterpret_cast<const Words*>(s_.attention.projected[number]) + lane() % 8;
       attention.attend(projected[0], projected[D / 8], projected[2 * D / 8]);
-      if (lane() < 8) {
-        auto* to = reinterpret_cast<Floats*>(&s_.attention.found[warp()][lane() * 8]);
-        to[0] = {attention.o[0], attention.o[1], attention.o[2], attention.o[3]};
-        to[1] = {attention.o[4], attention.o[5], attention.o[6], attention.o[7]};
-      }
-      if (lane() == 0)
-        s_.attention.softmax[warp()][0] = attention.maximum, s_.attention.softmax[warp()][1] = attention.sum;
+      keep(attention);
     }
     Machine::sync();
     note(layer, Moment::kAttend, Moment::kMultiplied);
-    if (owns()) join_warps(layer);
+    if (owns()) join_warps(kBehindAttention, layer);
     note(layer, Moment::kAttend, Moment::kDone);
     fetch_keys_to_l2(layer + 1);
   }
+  // Queries of this rank's rows, and their attention to the memory.
+  __device__ void attend_to_memory(int layer) {
+    forget_addresses();
+    const std::uint8_t* weights = s_.memory.query;
+    const auto* floats = reinterpret_cast<const float*>(weights + Query::kWeightBytes);
+    read_normed<Query>(kBehindAttention, mark_of_layer(layer), kQueryWeights, floats, layer, Moment::kQuery);
+    FourOf<Query> four = take_bias<Query>(floats + 2 * Query::kSlice);
+    multiply<Query>(s_.x, weights);
+    if (orders()) fetch_query(layer + 1);
+    note(layer, Moment::kQuery, Moment::kMultiplied);
+    const int number = ManyKeys<Tiles>::row(warp());
+    ManyAttention<Tiles, Machine> attention({.first = p_.memories[layer] + cluster_ * D + lane() % 8 * 8,
+                                             .value = C,
+                                             .next = 2 * C,
+                                             .room = p_.memory_room,
+                                             .row = dealt_row(rank_, number) / p_.group,
+                                             .keys = memory_keys_},
+                                            warp(), lane());
+    if (mine_ > 0) wait(kRounded);
+    note(layer, Moment::kQuery, Moment::kMet);
+    if (four.i < mine_) {
+      join(four);
+      *reinterpret_cast<Pair*>(&s_.attention.projected[four.i][four.column]) = {Machine::pack(four.x[0], four.x[1]),
+                                                                                Machine::pack(four.x[2], four.x[3])};
+    }
+    Machine::sync();
+    note(layer, Moment::kQuery, Moment::kDone);
+    if (number < mine_) {
+      attention.attend(reinterpret_cast<const Words*>(s_.attention.projected[number])[lane() % 8]);
+      keep(attention);
+    }
+    Machine::sync();
+    note(layer, Moment::kMemory, Moment::kMultiplied);
+    if (owns()) join_warps(kBehindMemory, layer);
+    note(layer, Moment::kMemory, Moment::kDone);
+  }
+  // What a warp has found.
+  __device__ void keep(const ManyAttention<Tiles, Machine>& attention) {
+    if (lane() < 8) {
+      auto* to = reinterpret_cast<Floats*>(&s_.attention.found[warp()][lane() * 8]);
+      to[0] = {attention.o[0], attention.o[1], attention.o[2], attention.o[3]};
+      to[1] = {attention.o[4], attention.o[5], attention.o[6], attention.o[7]};
+    }
+    if (lane() == 0)
+      s_.attention.softmax[warp()][0] = attention.maximum, s_.attention.softmax[warp()][1] = attention.sum;
+  }
   // Four columns of a row, from what its warps found.
-  __device__ void join_warps(int layer) {
+  __device__ void join_warps(Stream behind, int layer) {
     constexpr int kWarpsOfRow = ManyKeys<Tiles>::kWarpsOfRow;
     const int first = own_number() * kWarpsOfRow, column = thread_ % 16 * 4;
     float top = -INFINITY, sum = 0, x[4] = {};
@@ -520,8 +593,8 @@ class ManyRowsBlock {
       x[0] += weight * found.x, x[1] += weight * found.y, x[2] += weight * found.z, x[3] += weight * found.w;
     }
     ATTEND_UNROLLED
-    for (int e = 0; e < 4; ++e) x[e] /= sum;
-    write_four(p_.mixed + block_at(own_row(), own_column()), x, mark_of_layer(layer));
+    for (int e = 0; e < 4; ++e) x[e] = sum == 0 ? 0.0f : x[e] / sum;  // a memory may be empty
+    write_four(mixed_for(behind) + block_at(own_row(), own_column()), x, mark_of_layer(layer));
   }
   // Four neighbours of a row of activations, marked.
   static __device__ void write_four(std::uint16_t* to, const float (&x)[4], std::uint32_t mark) {
@@ -546,7 +619,7 @@ class ManyRowsBlock {
                            static_cast<std::uint32_t>(ahead_keys_) * 2 * C * sizeof(std::uint16_t));
   }
 
-  // A narrow product's sums, and the bias, are added to the stream, which is published again.
+  // A product's sums, and the bias, are added to the stream, which is published again.
   template <class P>
   __device__ void add_to_stream(const std::uint16_t* x, const std::uint8_t* weights, int layer, Moment::Phase phase,
                                 Stream which, std::uint32_t mark) {
@@ -555,6 +628,8 @@ class ManyRowsBlock {
     if (orders()) {
       if (phase == Moment::kOutput)
         fetch_output(layer + 1);
+      else if (phase == Moment::kMemoryOutput)
+        fetch_memory_output(layer + 1);
       else
         fetch(3 * layer + 4);
     }
@@ -575,8 +650,15 @@ class ManyRowsBlock {
   }
   __device__ void add_attention(int layer) {
     forget_addresses();
-    read_blocks<Output>(p_.mixed, s_.x, mark_of_layer(layer), kOutputWeights, layer, Moment::kOutput);
+    read_blocks<Output>(mixed_for(kBehindAttention), s_.x, mark_of_layer(layer), kOutputWeights, layer,
+                        Moment::kOutput);
     add_to_stream<Output>(s_.x, s_.output, layer, Moment::kOutput, kBehindAttention, mark_of_layer(layer));
+  }
+  __device__ void add_memory(int layer) {
+    forget_addresses();
+    read_blocks<Output>(mixed_for(kBehindMemory), s_.x, mark_of_layer(layer), kMemoryOutputWeights, layer,
+                        Moment::kMemoryOutput);
+    add_to_stream<Output>(s_.x, s_.memory.output, layer, Moment::kMemoryOutput, kBehindMemory, mark_of_layer(layer));
   }
   __device__ void add_hidden(int layer) {
     forget_addresses();
@@ -591,7 +673,8 @@ class ManyRowsBlock {
     const int slot = (3 * layer + 1) % 2;
     const std::uint8_t* weights = s_.slots[slot];
     const auto* floats = reinterpret_cast<const float*>(weights + Expand::kWeightBytes);
-    read_normed<Expand>(kBehindAttention, mark_of_layer(layer), kSlots + slot, floats, layer, Moment::kExpand);
+    read_normed<Expand>(Shape::kMemory ? kBehindMemory : kBehindAttention, mark_of_layer(layer), kSlots + slot, floats,
+                        layer, Moment::kExpand);
     FourOf<Expand> four = take_bias<Expand>(floats + 2 * Expand::kSlice);
     multiply<Expand>(s_.x, weights);
     if (orders()) fetch(3 * layer + 3);
@@ -632,7 +715,8 @@ class ManyRowsBlock {
   Shared& s_;
   int thread_, rank_, cluster_, mine_;
   std::uint32_t parities_ = 0, target_ = 0;  // target_: of thread 0
-  int old_keys_ = 0, slot_ = 0;              // of this warp's row; of this thread's row of a joined product
+  int old_keys_ = 0, memory_keys_ = 0;       // of this warp's row
+  int slot_ = 0;                             // of this thread's row of a joined product
   int ahead_keys_ = 0;                       // those that this thread fetches into the L2 cache
   std::int64_t ahead_from_ = 0;
   float own_[4] = {};  // the stream, of owners

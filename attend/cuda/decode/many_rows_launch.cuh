@@ -16,10 +16,11 @@
 
 namespace attend::cuda {
 
-// A product's weights as the model has them, bf16: matrix [K, N], and the norm in front if there is one.
+// A product's weights as the model has them, bf16: matrix [K, N] or [N, K], and the norm in front if there is one.
 struct ProductToPack {
   const bf16 *matrix, *bias, *norm_weight, *norm_bias;
   std::uint8_t* packed;  // of all blocks
+  bool output_major;     // [N, K]
 };
 
 template <class P>
@@ -27,8 +28,10 @@ __global__ void pack_many_product(ProductToPack w, int bytes) {
   const int rank = static_cast<int>(blockIdx.x) % kManyRanks, cluster = static_cast<int>(blockIdx.x) / kManyRanks;
   bf16* weights = reinterpret_cast<bf16*>(w.packed + std::int64_t{bytes} * blockIdx.x);
   for (int i = threadIdx.x; i < P::kColumns * P::kSlice; i += blockDim.x) {
-    const int j = i % P::kColumns, k = i / P::kColumns;
-    weights[P::weight_at(j, k)] = w.matrix[std::int64_t{P::summed(rank, k)} * P::kN + P::column(cluster, j)];
+    const int j = w.output_major ? i / P::kSlice : i % P::kColumns,
+              k = w.output_major ? i % P::kSlice : i / P::kColumns;
+    const std::int64_t row = P::summed(rank, k), column = P::column(cluster, j);
+    weights[P::weight_at(j, k)] = w.matrix[w.output_major ? column * P::kK + row : row * P::kN + column];
   }
   float* to = reinterpret_cast<float*>(weights + P::kColumns * P::kSlice);
   if (w.norm_weight) {
@@ -61,8 +64,9 @@ class ManyRowsStep final : public CausalStep {
   // Null for another shape, where not all blocks can run at once, and while another decoder holds the GPU's kernel.
   static std::unique_ptr<ManyRowsStep> make(CudaBackend& backend, const DecoderWeights& weights) {
     const DecoderLayer& first = weights.layers.front();
-    if (first.input_weight.dim(0) != Shape::kWidth || weights.heads != Shape::kHeads ||
-        first.expand_weight.dim(1) != Shape::kHidden)
+    const int out = weights.output_major ? 0 : 1;
+    if (first.expand_weight.dim(1 - out) != Shape::kWidth || weights.heads != Shape::kHeads ||
+        first.expand_weight.dim(out) != Shape::kHidden || weights.reads_memory() != Shape::kMemory)
       return nullptr;
     auto only = std::make_unique<OnlyOne>(backend.device());
     const std::optional<Kernels> kernels = allowed_kernels();
@@ -78,6 +82,8 @@ class ManyRowsStep final : public CausalStep {
     p.capacity = in.capacity, p.rows = rows;
     p.lengths = pointer<std::int32_t>(in.lengths), p.slots = pointer<std::int32_t>(in.slots);
     p.x = pointer<std::uint16_t>(in.x), p.states = pointer<std::uint16_t>(states);
+    if (in.places.defined()) p.places = pointer<std::int32_t>(in.places);
+    if constexpr (Shape::kMemory) take_memory(p, in.memory);
     // A layer's caches and the next one's weights fit into the L2 cache beside each other.
     constexpr int kAheadBytes = 24 << 20, kMostAhead = 256;
     p.keys_ahead = std::min(kMostAhead, kAheadBytes / (rows * 2 * Shape::kWidth * static_cast<int>(sizeof(bf16))));
@@ -85,6 +91,7 @@ class ManyRowsStep final : public CausalStep {
                  sizeof(typename Shape::Shared));
     launch_check("causal_step");
   }
+  bool follows_rows() const override { return true; }
   void set_stamps(const StampParams& stamps) { params_.stamps = stamps; }
 
  private:
@@ -125,11 +132,13 @@ class ManyRowsStep final : public CausalStep {
     const auto layers = static_cast<std::int64_t>(weights.layers.size());
     packed_ = make_tensor(backend, {layers * Shape::kLayerBytes}, DType::u8);
     for (std::int64_t i = 0; i < layers; ++i)
-      pack(weights.layers[static_cast<std::size_t>(i)], pointer<std::uint8_t>(packed_) + i * Shape::kLayerBytes);
+      pack(weights.layers[static_cast<std::size_t>(i)], weights.output_major,
+           pointer<std::uint8_t>(packed_) + i * Shape::kLayerBytes);
 
     constexpr std::int64_t kRows = kManyMostRows, kCounters = 256;
     constexpr std::int64_t kBytes =
-        kCounters + 2 * C * 4 + kRows * (2 * C * 4 + 2 * Shape::kClusters * 8 + C * 2 + F * 2);
+        kCounters + 2 * C * 4 +
+        kRows * (Shape::kStreams * (C * 4 + Shape::kClusters * 8) + Shape::kAttentions * C * 2 + F * 2);
     memory_ = make_tensor(backend, {kBytes}, DType::u8);
     auto* at = pointer<std::uint8_t>(memory_);
     cuda_check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(kBytes), backend.stream()), "causal_step");
@@ -146,14 +155,26 @@ class ManyRowsStep final : public CausalStep {
       return to;
     };
     params_.norm_weight = floats(weights.norm_weight), params_.norm_bias = floats(weights.norm_bias);
-    params_.stream = reinterpret_cast<float*>(take(2 * kRows * C * 4));
-    params_.moments = reinterpret_cast<float*>(take(2 * kRows * Shape::kClusters * 8));
-    params_.mixed = reinterpret_cast<std::uint16_t*>(take(kRows * C * 2));
+    params_.stream = reinterpret_cast<float*>(take(Shape::kStreams * kRows * C * 4));
+    params_.moments = reinterpret_cast<float*>(take(Shape::kStreams * kRows * Shape::kClusters * 8));
+    params_.mixed = reinterpret_cast<std::uint16_t*>(take(Shape::kAttentions * kRows * C * 2));
     params_.hidden = reinterpret_cast<std::uint16_t*>(take(kRows * F * 2));
     launch_check("causal_step");
   }
 
-  void pack(const DecoderLayer& w, std::uint8_t* to) {
+  static void take_memory(ManyRowsParams& p, const Memory& memory) {
+    check(std::ssize(memory.keys_values) == p.layers, "causal_step: memories of {} layers, and there are {}",
+          memory.keys_values.size(), p.layers);
+    for (std::size_t i = 0; i < memory.keys_values.size(); ++i)
+      p.memories[i] = pointer<std::uint16_t>(memory.keys_values[i]);
+    const Tensor& first = memory.keys_values.front();
+    check(first.rank() == 3 && first.width() == 2 * Shape::kWidth && p.rows % first.dim(0) == 0,
+          "causal_step: a memory {} for {} rows", first.shape(), p.rows);
+    p.memory_room = static_cast<int>(first.dim(1)), p.group = p.rows / static_cast<int>(first.dim(0));
+    if (memory.lengths.defined()) p.memory_lengths = pointer<std::int32_t>(memory.lengths);
+  }
+
+  void pack(const DecoderLayer& w, bool output_major, std::uint8_t* to) {
     const auto one = [&](auto product, const Tensor& matrix, const Tensor& bias, const Tensor& norm_weight,
                          const Tensor& norm_bias, std::int64_t at, int bytes) {
       pack_many_product<decltype(product)>
@@ -161,7 +182,8 @@ class ManyRowsStep final : public CausalStep {
                                                            .bias = pointer<bf16>(bias),
                                                            .norm_weight = pointer<bf16>(norm_weight),
                                                            .norm_bias = pointer<bf16>(norm_bias),
-                                                           .packed = to + at},
+                                                           .packed = to + at,
+                                                           .output_major = output_major},
                                                           bytes);
     };
     one(typename Shape::Input{}, w.input_weight, w.input_bias, w.norm1_weight, w.norm1_bias, Shape::kInputAt,
@@ -171,6 +193,12 @@ class ManyRowsStep final : public CausalStep {
         Shape::kExpandBytes);
     one(typename Shape::Contract{}, w.contract_weight, w.contract_bias, {}, {}, Shape::kContractAt,
         Shape::kContractBytes);
+    if constexpr (Shape::kMemory) {
+      one(typename Shape::Query{}, w.memory_query_weight, w.memory_query_bias, w.memory_norm_weight, w.memory_norm_bias,
+          Shape::kQueryAt, Shape::kQueryBytes);
+      one(typename Shape::Output{}, w.memory_output_weight, w.memory_output_bias, {}, {}, Shape::kMemoryOutputAt,
+          Shape::kOutputBytes);
+    }
   }
 
   std::unique_ptr<OnlyOne> only_;

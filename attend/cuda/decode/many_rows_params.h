@@ -38,11 +38,16 @@ struct ManyRowsParams {
   std::uint16_t* states = nullptr;                           // bf16 [rows, C]
   const float *norm_weight = nullptr, *norm_bias = nullptr;  // [C], after the last layer
   std::uint32_t *arrivals = nullptr, *before = nullptr;      // of blocks at barriers, ever; and before this launch
-  // Messages, marked by layers (many_rows_plan.h), for all 64 rows. Of both pairs the first is of the stream in front
-  // of a layer and the second of the stream behind its attention.
-  float* stream = nullptr;                            // 2 of [rows, C]
-  float* moments = nullptr;                           // 2 of [rows, clusters, 2]: mean, squared deviations
-  std::uint16_t *mixed = nullptr, *hidden = nullptr;  // bf16 in swizzled blocks, C and F columns
+  const std::int32_t* places = nullptr;                      // [rows, capacity]: rows of the caches, or none
+  // Of a memory: keys and values bf16 [B, S, 2C] per layer, lengths [B] or none, S, and rows per memory.
+  const std::uint16_t* memories[kManyMostLayers] = {};
+  const std::int32_t* memory_lengths = nullptr;
+  int memory_room = 0, group = 1;
+  // Messages, marked by layers (many_rows_plan.h), for all 64 rows. Of the stream in front of a layer, behind its
+  // attention, and behind that to a memory. The attentions are as many.
+  float* stream = nullptr;                            // 2 or 3 of [rows, C]
+  float* moments = nullptr;                           // 2 or 3 of [rows, clusters, 2]: mean, squared deviations
+  std::uint16_t *mixed = nullptr, *hidden = nullptr;  // bf16 in swizzled blocks, 1 or 2 of C and one of F columns
   int keys_ahead = 0;  // keys of each row that are fetched into the L2 cache a layer ahead
   float eps = 0;
   Activation activation = Activation::none;

@@ -3,10 +3,11 @@
 // without a GPU can hold it against its rules and run the kernel with it (tests/decode/many_rows_test.cpp).
 //
 // A cluster of eight blocks has a head of attention: its queries, keys and values, and in every other product as large
-// a part of the columns. Rank r of a cluster has an eighth of the summed axis: a block's weights of most of a layer fit
-// into shared memory, and what it reads of the activations is small. Rows are dealt to the ranks like cards: rank r has
-// rows r, r + 8, .. Each rank sends the others their rows of its partial sums. So the owner of a row has its query, key
-// and value, attends for it, and keeps its part of the stream, with few rows as with many.
+// a part of the columns. A decoder that reads a memory has two more: queries, and what becomes of the values. Rank r of
+// a cluster has an eighth of the summed axis: a block's weights of most of a layer fit into shared memory, and what it
+// reads of the activations is small. Rows are dealt to the ranks like cards: rank r has rows r, r + 8, .. Each rank
+// sends the others their rows of its partial sums. So the owner of a row has its query, key and value, attends for it,
+// and keeps its part of the stream, with few rows as with many.
 //
 // What the tensor cores read lies in blocks of 8 rows and 32 columns, 512 bytes, row by row, with the 16-byte chunks of
 // a row permuted by its number: the 64-byte swizzle of wgmma. A warp that reads a block 16 bytes a lane uses all banks
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace attend::cuda {
 
@@ -119,15 +121,18 @@ constexpr std::uint32_t marked_bf16(std::uint32_t bits, std::uint32_t mark) {
   return mark ? (bits >> 17 << 1 | 1u) : ((bits + 0x10000u) >> 17 << 1);
 }
 
-// The shape of a model: width, heads, hidden units.
-template <int C, int H, int F>
+// The shape of a model: width, heads, hidden units, and whether its layers attend to a memory, too.
+template <int C, int H, int F, bool Memory = false>
 struct ManyShape {
   static constexpr int kWidth = C, kHeads = H, kHidden = F;
+  static constexpr bool kMemory = Memory;
+  static constexpr int kAttentions = Memory ? 2 : 1, kStreams = kAttentions + 1;  // kStreams: places of messages
   static constexpr int kClusters = H, kBlocks = kClusters * kManyRanks;
   using Input = ManyProduct<3 * C, C, kClusters, false, 3>;
   using Output = ManyProduct<C, C, kClusters, true>;
   using Expand = ManyProduct<F, C, kClusters, false>;
   using Contract = ManyProduct<C, F, kClusters, true>;
+  using Query = ManyProduct<C, C, kClusters, false>;  // of a memory
   static_assert(C == H * kManyHead && kClusters % 2 == 0);
 
   // A block's bytes of a phase: the weights; then f32, for a product of the normed stream the norm's weight and bias of
@@ -138,12 +143,16 @@ struct ManyShape {
   }
   static constexpr int kInputBytes = bytes_of_phase<Input>(true), kOutputBytes = bytes_of_phase<Output>(false);
   static constexpr int kExpandBytes = bytes_of_phase<Expand>(true), kContractBytes = bytes_of_phase<Contract>(false);
-  static_assert(kInputBytes % 16 == 0 && kOutputBytes % 16 == 0 && kExpandBytes % 16 == 0 && kContractBytes % 16 == 0);
+  static constexpr int kQueryBytes = bytes_of_phase<Query>(true);
+  static_assert(kInputBytes % 16 == 0 && kOutputBytes % 16 == 0 && kExpandBytes % 16 == 0 && kContractBytes % 16 == 0 &&
+                kQueryBytes % 16 == 0);
   // In device memory: the blocks' bytes of a phase, phase by phase, layer by layer.
   static constexpr std::int64_t kInputAt = 0, kOutputAt = kInputAt + std::int64_t{kBlocks} * kInputBytes,
                                 kExpandAt = kOutputAt + std::int64_t{kBlocks} * kOutputBytes,
                                 kContractAt = kExpandAt + std::int64_t{kBlocks} * kExpandBytes,
-                                kLayerBytes = kContractAt + std::int64_t{kBlocks} * kContractBytes;
+                                kQueryAt = kContractAt + std::int64_t{kBlocks} * kContractBytes,
+                                kMemoryOutputAt = kQueryAt + std::int64_t{kBlocks} * (Memory ? kQueryBytes : 0),
+                                kLayerBytes = kMemoryOutputAt + std::int64_t{kBlocks} * (Memory ? kOutputBytes : 0);
 
   static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kSlotBytes = most(most(kInputBytes, kExpandBytes), kContractBytes);
@@ -159,6 +168,11 @@ struct ManyShape {
     alignas(16) float found[kManyWarps][kManyHead];
     float softmax[kManyWarps][2];  // maximum, sum
   };
+  struct MemoryWeights {
+    alignas(1024) std::uint8_t query[kQueryBytes];
+    alignas(1024) std::uint8_t output[kOutputBytes];
+  };
+  struct Nothing {};
   // What a block has in shared memory. The weights of three products take turns in two slots.
   struct Shared {
     alignas(1024) std::uint8_t slots[2][(kSlotBytes + 1023) / 1024 * 1024];
@@ -177,8 +191,9 @@ struct ManyShape {
       alignas(128) std::uint8_t added_out[kAddedBytes + kManyRanks * 16];
       Attention attention;
     };
+    [[no_unique_address]] std::conditional_t<Memory, MemoryWeights, Nothing> memory;
     float norms[kManyMostRows][2];  // mean, 1 / deviation
-    std::uint64_t gates[5];
+    std::uint64_t gates[7];
   };
 };
 

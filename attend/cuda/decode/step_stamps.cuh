@@ -6,9 +6,10 @@
 
 namespace attend::cuda {
 
-// A layer's moments: when each of its phases has come to the end of a step. A kernel without a step leaves it out.
+// A layer's moments: when each of its phases has come to the end of a step. A kernel without a step or phase leaves it
+// out.
 struct StepMoment {
-  enum Phase { kInput, kAttend, kOutput, kExpand, kContract };
+  enum Phase { kInput, kAttend, kOutput, kQuery, kMemory, kMemoryOutput, kExpand, kContract };
   enum Step {
     kCame,        // what other blocks wrote is there
     kRead,        // it lies in shared memory
