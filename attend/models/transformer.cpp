@@ -127,6 +127,31 @@ void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, c
   });
 }
 
+attend::DecoderLayer DecoderLayer::weights() const {
+  const ops::NormWeights norm1 = norm1_.weights(), norm2 = norm2_.weights(), norm3 = norm3_.weights();
+  const ops::Projection input = self_attention_.input(), output = self_attention_.output();
+  const ops::Projection query = cross_attention_.query(), memory_output = cross_attention_.output();
+  const ops::Projection expand = feed_forward_.expand(), contract = feed_forward_.contract();
+  return {.norm1_weight = norm1.weight,
+          .norm1_bias = norm1.bias,
+          .input_weight = input.weight,
+          .input_bias = input.bias,
+          .output_weight = output.weight,
+          .output_bias = output.bias,
+          .norm2_weight = norm3.weight,
+          .norm2_bias = norm3.bias,
+          .expand_weight = expand.weight,
+          .expand_bias = expand.bias,
+          .contract_weight = contract.weight,
+          .contract_bias = contract.bias,
+          .memory_norm_weight = norm2.weight,
+          .memory_norm_bias = norm2.bias,
+          .memory_query_weight = query.weight,
+          .memory_query_bias = query.bias,
+          .memory_output_weight = memory_output.weight,
+          .memory_output_bias = memory_output.bias};
+}
+
 // All tables exist as descriptions; only those that visit() names get memory.
 Transformer::Transformer(const TransformerConfig& config)
     : config_((check_config(config, kTransformerName), config)),
@@ -257,6 +282,24 @@ Tensor Transformer::read(const nn::Sequences& targets, std::span<const Tensor> k
                            .keys_values = keys_values,
                            .reading = reading,
                            .rotation = rotation(targets, embedded, decoder_rotary_)});
+}
+
+// The kernel knows the pre-norm order, plain scores, biases everywhere, and no positions inside attention.
+std::unique_ptr<CausalStep> Transformer::single_step(Backend& backend, std::int64_t rows) const {
+  const bool plain =
+      config_.attention.score(kTransformerName) == nn::Score::scaled_dot && config_.attention.attention_bias;
+  if (backend.on_host() || !config_.pre_norm || !plain || positions_ == Positions::rotary || decoder_.relative)
+    return nullptr;
+  const ops::NormWeights norm = decoder_.norm.weights();
+  DecoderWeights weights{.heads = config_.heads_of_decoder(),
+                         .eps = norm.eps,
+                         .activation = activation_named(config_.activation),
+                         .layers = {},
+                         .norm_weight = norm.weight,
+                         .norm_bias = norm.bias,
+                         .output_major = true};
+  for (const DecoderLayer& layer : decoder_.layers) weights.layers.push_back(layer.weights());
+  return backend.causal_step(weights, rows);
 }
 
 // The cross-attention of the last decoder layer is shown as the alignment of target and source.

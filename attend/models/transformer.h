@@ -25,6 +25,7 @@
 #include "attend/nn/relative_positions.h"
 #include "attend/nn/residual.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/causal_step.h"
 
 namespace attend::models {
 
@@ -116,6 +117,7 @@ class DecoderLayer {
                   const nn::LayerCache& cache, const nn::Rotation& rotation) const;
   // Keys and values of the memory, [B, S, 2·C]. They are the same at every decoding step, so they are computed once.
   Tensor keys_values(const Tensor& memory) const { return cross_attention_.keys_values(memory); }
+  attend::DecoderLayer weights() const;  // in pre-norm order
   template <class Visitor>
   void visit(Visitor&& v) {
     v("self_attn", self_attention_), v("multihead_attn", cross_attention_), v("", feed_forward_);
@@ -199,6 +201,8 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
               const nn::ForwardOptions& reading) const override;
+  std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
+  Tensor embedded(const nn::Sequences& targets) const override { return embed(targets, Side::target); }
 
   template <class Visitor>
   void visit(Visitor&& v) {

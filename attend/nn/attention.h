@@ -183,6 +183,8 @@ class CrossAttention {
         output_(config_.width, config_.width, config_.output),
         score_(config_.score, config_.width, config_.heads) {}
   const AttentionConfig& config() const { return config_; }
+  ops::Projection query() const { return {query_weight_, query_bias_}; }
+  ops::Projection output() const { return output_.weights(); }
 
   // x is [B, T, C] or packed [rows, C]. In decoding, rows of x [R, 1, C] come in groups that share a memory: row r
   // reads memory r / (R / B). The rows of a group are then treated as positions of one sequence.

@@ -34,18 +34,16 @@ CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t 
       history_(rows_.count()),
       rings_(cache_rings(sizes_)),
       caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {
-  // A probe sees the attention of every layer, which one kernel does not show. Beams share their caches by a table,
-  // which such a kernel does not read; for two rows moving the caches is cheap.
-  constexpr std::int64_t kFewBeams = 2;
-  if (rings_.empty() && !pass.probe() && (rows_.group() == 1 || rows_.count() <= kFewBeams))
-    single_ = model.single_step(pass.backend(), rows_.count());
+  // A probe sees the attention of every layer, which one kernel does not show.
+  if (rings_.empty() && !pass.probe()) single_ = model.single_step(pass.backend(), rows_.count());
   if (has_table()) table_.emplace(pass.backend(), rows_.count(), group);
 }
 
-// Only a GPU's attention over plain caches reads other rows, and probes and the single kernel know nothing of it.
+// Only a GPU's attention over plain caches reads other rows, and probes know nothing of it. Where a single kernel does
+// not either, there are two rows, and moving their caches is cheap.
 bool CausalDecoder::has_table() const {
   return !pass_.backend().on_host() && rows_.group() > 1 && rows_.group() <= Backend::kMostFollowed && rings_.empty() &&
-         !sizes_.cleared && !pass_.probe() && !single_;
+         !sizes_.cleared && !pass_.probe() && (!single_ || single_->follows_rows());
 }
 
 CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
@@ -110,7 +108,7 @@ Tensor CausalDecoder::next(const StepRunner::Newest& newest) {
   StepRunner::Newest following = newest;
   table_->follow(newest.moves, newest.places.lengths);
   following.places.rows = newest.tokens.pass()->input(table_->table());
-  return next_logits(model_, nullptr, following, caches_);
+  return next_logits(model_, single_.get(), following, caches_);
 }
 
 void CausalDecoder::reorder(std::span<const std::int32_t> from) {

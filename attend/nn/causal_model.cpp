@@ -47,7 +47,9 @@ Tensor next_logits(const CausalModel& model, CausalStep* single, const StepRunne
                        .caches = {},
                        .capacity = caches[0].capacity(),
                        .lengths = newest.places.lengths,
-                       .slots = newest.places.slots};
+                       .slots = newest.places.slots,
+                       .places = newest.places.rows,
+                       .memory = model.memory()};
   for (const KvCache& cache : caches) in.caches.push_back(cache.positions());
   single->run(in, states);
   return logits_or_choice(model, newest, states);

@@ -51,6 +51,7 @@ class CausalModel {
   // A step as one kernel, if the device has one for this model and so many rows; and its input, ids -> [.., C].
   virtual std::unique_ptr<CausalStep> single_step(Backend& /*backend*/, std::int64_t /*rows*/) const { return nullptr; }
   virtual Tensor embedded(const Sequences& /*texts*/) const { return {}; }
+  virtual CausalStep::Memory memory() const { return {}; }  // of a model that reads one
 };
 
 // The different rings that a model's caches use.

@@ -28,6 +28,13 @@ Tensor MemoryDecoder::Stack::states(const Sequences& targets, const ForwardOptio
   return model_.read(targets, here, lengths_.defined() ? pass.input(lengths_) : lengths_, reading);
 }
 
+// The kernel reads bf16.
+std::unique_ptr<CausalStep> MemoryDecoder::Stack::single_step(Backend& backend, std::int64_t rows) const {
+  for (const Tensor& one : keys_values_)
+    if (one.dtype() != DType::bf16) return nullptr;
+  return model_.single_step(backend, rows);
+}
+
 void MemoryDecoder::Stack::keep(const StepRows& rows, std::span<const std::int32_t> kept) {
   const Tensor memories = rows.ints(kept);
   for (Tensor& one : keys_values_) one = ops::gather(one, memories);

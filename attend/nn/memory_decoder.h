@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,9 @@ class MemoryReader {
   virtual Tensor read(const Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
                       const ForwardOptions& reading) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
+  // A step as one kernel, if the device has one for this model and so many rows; and its input, ids -> [.., C].
+  virtual std::unique_ptr<CausalStep> single_step(Backend& /*backend*/, std::int64_t /*rows*/) const { return nullptr; }
+  virtual Tensor embedded(const Sequences& /*targets*/) const { return {}; }
 };
 
 class MemoryDecoder : public StepModel {
@@ -48,6 +52,9 @@ class MemoryDecoder : public StepModel {
     Sizes sizes() const override;
     Tensor states(const Sequences& targets, const ForwardOptions& reading) const override;
     Tensor logits(const Tensor& states) const override { return model_.logits(states); }
+    std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
+    Tensor embedded(const Sequences& targets) const override { return model_.embedded(targets); }
+    CausalStep::Memory memory() const override { return {keys_values_, lengths_}; }
     // Drops the memories whose rows are finished.
     void keep(const StepRows& rows, std::span<const std::int32_t> kept);
 
