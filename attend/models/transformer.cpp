@@ -218,11 +218,11 @@ Tensor Transformer::beside_positions(const Tensor& words, const Tensor& position
 }
 
 // [.., C] -> [.., V]
-Tensor Transformer::logits(const Tensor& decoded) const { return output_table().logits(decoded, output_bias_); }
+Tensor Transformer::logits(const Tensor& decoded) const { return output_embedding().logits(decoded, output_bias_); }
 
 // The output layer and the loss are one op that makes the logits [.., V] in chunks. Only R-Drop needs all at once.
 ops::Loss Transformer::loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const {
-  return loss_of(decoded, output_table(), output_bias_, labels, options);
+  return loss_of(decoded, output_embedding(), output_bias_, labels, options);
 }
 
 Encoded Transformer::encode(const nn::Sequences& source) const {

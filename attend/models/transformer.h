@@ -201,6 +201,7 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
               const nn::ForwardOptions& reading) const override;
+  Tensor output_table() const override { return config_.output_bias ? Tensor() : output_embedding().table(); }
   std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
   Tensor embedded(const nn::Sequences& targets) const override { return embed(targets, Side::target); }
 
@@ -223,7 +224,7 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   nn::Rotation rotation(const nn::Sequences& sequences, const Tensor& embedded, const nn::Rotary& rotary) const {
     return positions_ == Positions::rotary ? rotary(sequences, embedded) : nn::Rotation{};
   }
-  const nn::Embedding& output_table() const { return config_.shared_embeddings ? embedding_ : output_; }
+  const nn::Embedding& output_embedding() const { return config_.shared_embeddings ? embedding_ : output_; }
 
   TransformerConfig config_;
   Positions positions_;

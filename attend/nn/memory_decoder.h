@@ -26,6 +26,8 @@ class MemoryReader {
   virtual Tensor read(const Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
                       const ForwardOptions& reading) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
+  // The table [V, C] if the logits are its products with the states and nothing else; otherwise undefined.
+  virtual Tensor output_table() const { return {}; }
   // A step as one kernel, if the device has one for this model and so many rows; and its input, ids -> [.., C].
   virtual std::unique_ptr<CausalStep> single_step(Backend& /*backend*/, std::int64_t /*rows*/) const { return nullptr; }
   virtual Tensor embedded(const Sequences& /*targets*/) const { return {}; }
@@ -52,6 +54,7 @@ class MemoryDecoder : public StepModel {
     Sizes sizes() const override;
     Tensor states(const Sequences& targets, const ForwardOptions& reading) const override;
     Tensor logits(const Tensor& states) const override { return model_.logits(states); }
+    Tensor output_table() const override { return model_.output_table(); }
     std::unique_ptr<CausalStep> single_step(Backend& backend, std::int64_t rows) const override;
     Tensor embedded(const Sequences& targets) const override { return model_.embedded(targets); }
     CausalStep::Memory memory() const override { return {keys_values_, lengths_}; }
