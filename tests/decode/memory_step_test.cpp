@@ -17,21 +17,19 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-constexpr std::int64_t kWords = 90;
-
-models::TransformerConfig config_of(std::int64_t width, std::int64_t heads, std::int64_t hidden) {
-  return {.vocabulary = kWords,
-          .width = width,
-          .heads = heads,
-          .hidden = hidden,
-          .encoder_layers = 1,
-          .decoder_layers = 3,
-          .max_length = 96,
-          .pre_norm = true};
-}
-
 class MemoryStep : public OnDevice {
  protected:
+  static constexpr std::int64_t kWords = 90;
+  static models::TransformerConfig config_of(std::int64_t width, std::int64_t heads, std::int64_t hidden) {
+    return {.vocabulary = kWords,
+            .width = width,
+            .heads = heads,
+            .hidden = hidden,
+            .encoder_layers = 1,
+            .decoder_layers = 3,
+            .max_length = 96,
+            .pre_norm = true};
+  }
   // Sources of 1 to 45 tokens.
   nn::Sequences sources(std::int64_t count) {
     constexpr std::int64_t kLongest = 45;

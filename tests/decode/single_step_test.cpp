@@ -7,6 +7,7 @@
 #include "attend/base/random.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/causal_batch.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/backend.h"
 #include "tests/tensor/tensors.h"
@@ -92,6 +93,51 @@ TEST_P(SingleStep, GivesTheLogitsOfTheWholeText) {
         }
       }
     }
+  }
+}
+
+// Rows go on from any row of their group, and a group leaves on the way.
+TEST_P(SingleStep, FollowsBeams) {
+  models::GPT2LanguageModel model(config({256, 4, 2}));
+  nn::Parameters parameters(backend(), model, {.dtype = DType::bf16, .seed = 3});
+  if (!model.body().single_step(backend(), 12)) GTEST_SKIP() << "no such kernel on this device";
+  constexpr std::size_t kGroups = 3, kGroup = 4, kPrompt = 21;
+  Ids all;
+  std::vector<Ids> texts;
+  for (std::size_t i = 0; i < kGroups; ++i) {
+    const Ids prompt = some_ids(kPrompt, static_cast<std::uint32_t>(i));
+    all.insert(all.end(), prompt.begin(), prompt.end());
+    texts.insert(texts.end(), kGroup, prompt);
+  }
+  const Tensor prompts = make_tensor(backend(), {kGroups, kPrompt}, DType::i32);
+  upload(prompts, all);
+  Pass pass(backend());
+  nn::CausalDecoder decoder(model.body(), pass, prompts, kGroup);
+  EXPECT_EQ(model.body().single_step(backend(), 12), nullptr) << "nobody has the kernel";
+  decoder.step(Ids(texts.size()), {});
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    Ids tokens;
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      tokens.push_back(
+          static_cast<std::int32_t>(random_word(11, static_cast<std::uint32_t>(row), step) % kVocabularySize));
+      texts[row].push_back(tokens.back());
+    }
+    const nn::StepModel::Scores scores = decoder.step(tokens, {});
+    for (std::size_t row = step % 3; row < texts.size(); row += 3) {
+      const std::vector<float> expected = whole(model, texts[row]);
+      expect_close(std::span(scores.logits).subspan(row * kVocabularySize, kVocabularySize),
+                   std::span(expected).last(kVocabularySize),
+                   "row " + std::to_string(row) + ", step " + std::to_string(step));
+    }
+    Ids from;
+    std::vector<Ids> next;
+    for (std::size_t row = step == 40 ? kGroup : 0; row < texts.size(); ++row) {
+      from.push_back(static_cast<std::int32_t>(row / kGroup * kGroup +
+                                               random_word(12, static_cast<std::uint32_t>(row), step) % kGroup));
+      next.push_back(texts[static_cast<std::size_t>(from.back())]);
+    }
+    decoder.reorder(from);
+    texts = std::move(next);
   }
 }
 
