@@ -11,6 +11,7 @@
 #include <iostream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/cuda/cuda_backend.h"
@@ -361,14 +362,17 @@ void choices(CudaBackend& backend, Bench& bench, std::int64_t rows) {
   std::fflush(stdout);
 }
 
-// All layers of GPT-2 for the newest position of each row, as one kernel. Time against layers tells what a layer costs.
-void steps(CudaBackend& backend, Bench& bench, std::int64_t rows, std::int64_t length, std::size_t layers) {
-  const StepCase all = step_case(backend, rows, length, layers);
-  const auto step = backend.causal_step(step_weights(backend, layers), rows);
+// All layers of a decoder for the newest position of each row, as one kernel. Time against layers tells what a layer
+// costs.
+void steps(CudaBackend& backend, Bench& bench, const StepModel& model, std::int64_t rows, std::int64_t length,
+           std::size_t layers) {
+  const StepCase all = step_case(backend, model, rows, length, layers);
+  const auto step = backend.causal_step(step_weights(backend, model, layers), rows);
   if (!step) return std::puts("no kernel of a whole step on this device"), void();
   const double time = bench.graph_seconds([&] { step->run(all.in, all.states); });
-  std::printf("%2zu layers, %3ld rows of %4ld: %8.2f us %6.0f GB/s\n", layers, static_cast<long>(rows),
-              static_cast<long>(length), time * 1e6, all.bytes() / time / kGiga);
+  std::printf("%2zu layers of width %ld, %3ld rows of %4ld: %8.2f us %6.0f GB/s\n", layers,
+              static_cast<long>(model.width), static_cast<long>(rows), static_cast<long>(length), time * 1e6,
+              all.bytes() / time / kGiga);
   std::fflush(stdout);
 }
 
@@ -415,7 +419,8 @@ void measure(const std::vector<std::string>& parts) {
   if (wanted("steps"))
     for (std::int64_t length : {16, 80, 512})
       for (std::int64_t rows : {2, 3, 8, 16, 32, 64})
-        for (const std::size_t layers : {std::size_t{1}, std::size_t{12}}) steps(backend, bench, rows, length, layers);
+        for (const auto& [model, layers] : {std::pair{kGpt2Steps, 1}, {kGpt2Steps, 12}, {kTransformerSteps, 6}})
+          steps(backend, bench, model, rows, length, static_cast<std::size_t>(layers));
   if (wanted("phases")) step_phases(backend);
 }
 

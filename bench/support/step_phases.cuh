@@ -93,12 +93,13 @@ PhaseTimes phase_times(CudaBackend& backend, Step& step, const StepCase& all, in
 }
 
 // One line per moment and one column per case: "median/most".
-inline void print_phases(const std::vector<std::string>& cases, const std::vector<PhaseTimes>& times) {
+inline void print_phases(const std::string& what, const std::vector<std::string>& cases,
+                         const std::vector<PhaseTimes>& times) {
   using Moment = cuda::StepMoment;
   static constexpr const char* kPhases[] = {"input",  "attend",        "output", "query",
                                             "memory", "memory output", "expand", "contract"};
   static constexpr const char* kSteps[] = {"came", "read", "multiplied", "met", "done"};
-  std::printf("a layer's us by moment, median/most of the blocks\n%-24s", "rows x keys");
+  std::printf("%s: a layer's us by moment, median/most of the blocks\n%-24s", what.c_str(), "rows x keys");
   for (const std::string& name : cases) std::printf(" %11s", name.c_str());
   for (int phase = 0; phase < Moment::kPhases; ++phase)
     for (int step = 0; step < Moment::kSteps; ++step) {
@@ -110,25 +111,29 @@ inline void print_phases(const std::vector<std::string>& cases, const std::vecto
     }
   std::printf("\n%-24s", "layer");
   for (const PhaseTimes& one : times) std::printf(" %11.2f", one.layer);
-  std::printf("\n%-24s", "12 layers");
+  std::printf("\n%-24s", "all layers");
   for (const PhaseTimes& one : times) std::printf(" %11.1f", one.step);
   std::printf("\n");
   std::fflush(stdout);
 }
 
-// The lines of `phases`: of the kernel for 3 to 64 rows, 12 layers of GPT-2.
-inline void step_phases(CudaBackend& backend) {
-  using StepShape = cuda::ManyShape<StepModel124M::kWidth, StepModel124M::kHeads, StepModel124M::kHidden>;
-  const auto step = cuda::ManyRowsStep<StepShape, cuda::StampedLayer>::make(backend, step_weights(backend, 12));
+// The lines of `phases`: of the kernel for up to 64 rows.
+template <class Shape>
+void step_phases(CudaBackend& backend, const StepModel& model, std::size_t layers) {
+  const auto step = cuda::ManyRowsStep<Shape, cuda::StampedLayer>::make(backend, step_weights(backend, model, layers));
   if (!step) return std::puts("no kernel of a whole step on this device"), void();
   std::vector<std::string> names;
   std::vector<PhaseTimes> times;
   for (const std::int64_t rows : {3, 8, 32, 64})
     for (const std::int64_t keys : {16, 80}) {
       names.push_back(std::to_string(rows) + " x " + std::to_string(keys));
-      times.push_back(phase_times(backend, *step, step_case(backend, rows, keys, 12), StepShape::kBlocks));
+      times.push_back(phase_times(backend, *step, step_case(backend, model, rows, keys, layers), Shape::kBlocks));
     }
-  print_phases(names, times);
+  print_phases(std::to_string(layers) + " layers of width " + std::to_string(model.width), names, times);
+}
+inline void step_phases(CudaBackend& backend) {
+  step_phases<cuda::ManyShape<768, 12, 3072>>(backend, kGpt2Steps, 12);
+  step_phases<cuda::ManyShape<512, 8, 2048, true>>(backend, kTransformerSteps, 6);
 }
 
 }  // namespace attend
