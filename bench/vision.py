@@ -102,6 +102,7 @@ def gpu(options):
     for name in options.models:
         for batch, training in ((1, False), (256, False), (256, True)):
             torch.cuda.reset_peak_memory_stats()
+            torch._dynamo.reset()  # it compiles one function eight times at most, and all models share one
             peer = None if options.no_torch else Torch(name, batch, training)
             mine, theirs = [], []
             for _ in range(options.rounds):
