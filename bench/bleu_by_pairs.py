@@ -16,9 +16,9 @@ import subprocess
 
 DATA = pathlib.Path(".data")
 # Pairs (0: all of them), and what is tried: preset, dropout, steps of 25,000 tokens.
-SETTINGS = {50_000: [("small", 0.3, 3000), ("base", 0.3, 1200)], 100_000: [("small", 0.3, 4000), ("base", 0.3, 1600)],
-            200_000: [("small", 0.2, 6000), ("base", 0.3, 2400)], 400_000: [("base", 0.2, 3500), ("base", 0.3, 3500)],
-            0: [("base", 0.1, 6500)]}
+SETTINGS = {25_000: [("small", 0.3, 1500), ("small", 0.4, 1500)], 50_000: [("small", 0.3, 2500), ("small", 0.4, 2500)],
+            100_000: [("small", 0.3, 4000), ("base", 0.3, 1600)], 200_000: [("small", 0.2, 6000), ("base", 0.3, 2400)],
+            400_000: [("base", 0.3, 3500), ("base", 0.2, 3500)], 0: [("base", 0.1, 6500), ("base", 0.2, 6500)]}
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 640, 400, 60, 40, 60
 
 
