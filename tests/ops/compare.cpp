@@ -7,24 +7,18 @@
 
 namespace attend::test {
 
-namespace {
-
-// Where a tensor is all zeros, what rounding may leave.
-constexpr double kFloor = 1e-6;
-
-}  // namespace
-
 double largest(const Array& values) {
   double found = 0;
   for (double value : values.values) found = std::max(found, std::abs(value));
   return found;
 }
 
-testing::AssertionResult near(std::string_view what, const Array& actual, const Array& expected, double tolerance) {
+testing::AssertionResult near(std::string_view what, const Array& actual, const Array& expected, double tolerance,
+                              double floor) {
   if (!(actual.shape == expected.shape))
     return testing::AssertionFailure() << what << ": shape " << actual.shape.to_string() << " instead of "
                                        << expected.shape.to_string();
-  const double scale = std::max(largest(expected), largest(actual) * 1e-3), allowed = tolerance * scale + kFloor;
+  const double scale = std::max(largest(expected), largest(actual) * 1e-3), allowed = tolerance * scale + floor;
   std::int64_t worst = -1, wrong = 0;
   double worst_difference = 0;
   for (std::int64_t i = 0; i < actual.size(); ++i) {

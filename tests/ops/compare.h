@@ -23,8 +23,11 @@ inline Tolerance tolerance_of(DType dtype) {
   return {.forward = 2e-5, .backward = 5e-5, .device = 5e-5};
 }
 
-// |actual - expected| <= tolerance · max|expected|, everywhere; no NaN unless both are.
-testing::AssertionResult near(std::string_view what, const Array& actual, const Array& expected, double tolerance);
+// Where a tensor is all zeros, what rounding may leave of terms that cancel.
+inline constexpr double kFloor = 1e-6;
+// |actual - expected| <= tolerance · max|expected| + floor, everywhere; no NaN unless both are.
+testing::AssertionResult near(std::string_view what, const Array& actual, const Array& expected, double tolerance,
+                              double floor = kFloor);
 // Bit for bit.
 testing::AssertionResult same(std::string_view what, const Array& actual, const Array& expected);
 
