@@ -14,11 +14,7 @@
 namespace attend::test::many_rows {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = ATTEND_TEST_SANITIZED;  // cmake/tests.cmake
 
 using LargeShape = cuda::ManyShape<768, 12, 3072>;
 using SmallShape = cuda::ManyShape<256, 4, 1024>;
