@@ -13,6 +13,7 @@
 #include "attend/nn/causal_decoder.h"
 #include "attend/nn/causal_text.h"
 #include "attend/nn/position.h"
+#include "attend/nn/step_weights.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
 #include "attend/tensor/backend.h"
@@ -155,23 +156,7 @@ void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, cons
   });
 }
 
-DecoderLayer GPT2Block::weights() const {
-  const ops::NormWeights norm1 = norm1_.weights(), norm2 = norm2_.weights();
-  const ops::Projection input = attention_.input(), output = attention_.output();
-  const ops::Projection expand = feed_forward_.expand(), contract = feed_forward_.contract();
-  return {.norm1_weight = norm1.weight,
-          .norm1_bias = norm1.bias,
-          .input_weight = input.weight,
-          .input_bias = input.bias,
-          .output_weight = output.weight,
-          .output_bias = output.bias,
-          .norm2_weight = norm2.weight,
-          .norm2_bias = norm2.bias,
-          .expand_weight = expand.weight,
-          .expand_bias = expand.bias,
-          .contract_weight = contract.weight,
-          .contract_bias = contract.bias};
-}
+DecoderLayer GPT2Block::weights() const { return nn::step_weights(norm1_, attention_, norm2_, feed_forward_); }
 
 GPT2::GPT2(const GPT2Config& config)
     : config_((check_config(config, kGPT2Name), config)),

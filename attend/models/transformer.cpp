@@ -16,6 +16,7 @@
 #include "attend/models/config_checks.h"
 #include "attend/models/directions.h"
 #include "attend/nn/position.h"
+#include "attend/nn/step_weights.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/embedding.h"
@@ -128,28 +129,13 @@ void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, c
 }
 
 attend::DecoderLayer DecoderLayer::weights() const {
-  const ops::NormWeights norm1 = norm1_.weights(), norm2 = norm2_.weights(), norm3 = norm3_.weights();
-  const ops::Projection input = self_attention_.input(), output = self_attention_.output();
-  const ops::Projection query = cross_attention_.query(), memory_output = cross_attention_.output();
-  const ops::Projection expand = feed_forward_.expand(), contract = feed_forward_.contract();
-  return {.norm1_weight = norm1.weight,
-          .norm1_bias = norm1.bias,
-          .input_weight = input.weight,
-          .input_bias = input.bias,
-          .output_weight = output.weight,
-          .output_bias = output.bias,
-          .norm2_weight = norm3.weight,
-          .norm2_bias = norm3.bias,
-          .expand_weight = expand.weight,
-          .expand_bias = expand.bias,
-          .contract_weight = contract.weight,
-          .contract_bias = contract.bias,
-          .memory_norm_weight = norm2.weight,
-          .memory_norm_bias = norm2.bias,
-          .memory_query_weight = query.weight,
-          .memory_query_bias = query.bias,
-          .memory_output_weight = memory_output.weight,
-          .memory_output_bias = memory_output.bias};
+  attend::DecoderLayer all = nn::step_weights(norm1_, self_attention_, norm3_, feed_forward_);
+  const ops::NormWeights norm = norm2_.weights();
+  const ops::Projection query = cross_attention_.query(), output = cross_attention_.output();
+  all.memory_norm_weight = norm.weight, all.memory_norm_bias = norm.bias;
+  all.memory_query_weight = query.weight, all.memory_query_bias = query.bias;
+  all.memory_output_weight = output.weight, all.memory_output_bias = output.bias;
+  return all;
 }
 
 // All tables exist as descriptions; only those that visit() names get memory.
