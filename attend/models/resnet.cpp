@@ -1,10 +1,15 @@
 // ResNet (He et al. 2016): reading its config.json, and the forward pass. Grids are [B, H, W, C], channels last.
 #include "attend/models/resnet.h"
 
+#include <numeric>
+
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/drop_path.h"
 #include "attend/ops/pooling.h"
 #include "attend/ops/reduce.h"
 
@@ -69,6 +74,7 @@ void check_config(const ResNetConfig& config, std::string_view what) {
   }
   check_within(what, "self_attention_stage", config.self_attention_stage, 0,
                static_cast<std::int64_t>(config.depths.size()));
+  check_rate(what, "drop_path_rate", config.drop_path);
   hugging_face_activation(config.activation, what);
 }
 
@@ -96,14 +102,16 @@ Json resnet_json(const ResNetConfig& config) {
   if (config.stem == usual.stem) json.erase("stem");
   if (config.image_size == usual.image_size) json.erase("image_size");
   if (config.self_attention_stage == 0) json.erase("self_attention_stage");
+  if (config.drop_path == 0) json.erase("drop_path_rate");
   json["depths"] = config.depths, json["hidden_sizes"] = config.hidden_sizes;
   if (!config.labels.empty()) write_labels(json, config.labels);
   write_problem_type(json, config.problem, config.labels.size());
   return json;
 }
 
-ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps)
-    : activation_(activation_of(config)) {
+ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps,
+                         float drop_path)
+    : activation_(activation_of(config)), drop_path_(drop_path) {
   const auto& [stride, first_dilation, dilation] = steps;
   if (in != out || stride != 1) shortcut_ = conv_norm(config, in, out, 1, stride);
   if (config.layer_type == "basic") {
@@ -122,8 +130,14 @@ ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64
 Tensor ResNetBlock::operator()(const Tensor& x) const {
   // f(x): [B, H', W', out]. The sum comes before the last activation: equation 2 where the shapes differ, else 1.
   const Tensor residual = shortcut_ ? (*shortcut_)(x, Activation::none) : x;
+  const bool whole = drop_path_ == 0 || !x.pass() || !x.pass()->recording();
   Tensor y = x;
-  for (const nn::ConvNorm& layer : layers_) y = layer(y, activation_, &layer == &layers_.back() ? residual : Tensor());
+  for (const nn::ConvNorm& layer : layers_) {
+    const bool last = &layer == &layers_.back();
+    if (last && !whole)
+      return ops::activation(ops::add(ops::drop_path(layer(y, Activation::none), drop_path_), residual), activation_);
+    y = layer(y, activation_, last ? residual : Tensor());
+  }
   return y;
 }
 
@@ -133,6 +147,8 @@ ResNet::ResNet(const ResNetConfig& config)
       activation_(activation_of(config)) {
   std::int64_t in = config.width, reached = config.small() ? 1 : 4;  // pixels along one side of a place
   ResNetSteps steps;
+  const std::int64_t blocks = std::accumulate(config.depths.begin(), config.depths.end(), std::int64_t{0});
+  std::int64_t number = 0;
   for (std::size_t i = 0; i < config.depths.size(); ++i) {
     ResNetStage& stage = stages_.emplace_back();
     const std::int64_t step = i > 0 || config.downsample_in_first_stage ? 2 : 1;
@@ -142,7 +158,8 @@ ResNet::ResNet(const ResNetConfig& config)
     stage.stride = dilated ? 1 : step, reached *= stage.stride;
     for (std::int64_t n = 0; n < config.depths[i]; ++n) {
       steps.stride = n == 0 ? stage.stride : 1;
-      stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], steps);
+      stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], steps,
+                                drop_path_of(config.drop_path, number++, blocks));
       steps.first_dilation = steps.dilation;
       in = config.hidden_sizes[i];
     }

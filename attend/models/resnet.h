@@ -32,6 +32,9 @@ struct ResNetConfig {
   // Our own setting: self-attention over all places follows this stage, 1 being the first (Zhang et al. 2019); 0 means
   // none.
   std::int64_t self_attention_stage = 0;
+  // Our own setting: stochastic depth (Huang et al. 2016). A block's f is left out for some images, in the last block
+  // this often and in those before it less.
+  float drop_path = 0;
 
   // Not read from the file: how many pixels one place of the last stage covers. With 16 or 8, later stages dilate their
   // windows instead of halving the grid, as timm does (DC5 in DETR).
@@ -55,6 +58,7 @@ struct ResNetConfig {
     v("stem", stem, "imagenet (7 x 7, a stride of 2, pooling) or small (3 x 3)");
     v("image_size", image_size, "height and width of the images it is made for");
     v("self_attention_stage", self_attention_stage, "the stage behind which there is self-attention; 0: none");
+    v("drop_path_rate", drop_path, "stochastic depth: how often the last block is left out, the others less");
   }
 };
 
@@ -73,7 +77,7 @@ struct ResNetSteps {
 // 1 x 1. x [B, H, W, in] -> [B, H / stride, W / stride, out]
 class ResNetBlock {
  public:
-  ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps);
+  ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps, float drop_path);
   Tensor operator()(const Tensor& x) const;
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -85,6 +89,7 @@ class ResNetBlock {
   std::optional<nn::ConvNorm> shortcut_;  // present where input and output shapes differ
   std::vector<nn::ConvNorm> layers_;
   Activation activation_;
+  float drop_path_;
 };
 
 struct ResNetStage {

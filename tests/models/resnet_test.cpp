@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
@@ -166,6 +169,44 @@ TEST(ResNet, ConfigsComeBackAndOnlyASmallStemIsWritten) {
   EXPECT_EQ(read.depths, config.depths);
   EXPECT_EQ(read.hidden_sizes, config.hidden_sizes);
   EXPECT_EQ(models::resnet_json(read), json);
+}
+
+// Huang et al. 2016, equation 2: relu(b / (1 - p) · f(x) + x), b being 0 or 1 for each image. Only while the model
+// learns.
+TEST(ResNet, StochasticDepthLeavesBlocksOut) {
+  models::ResNetConfig config{.width = 8, .hidden_sizes = {8}, .depths = {1}, .layer_type = "basic"};
+  config.stem = "small", config.image_size = 6, config.labels = {"a", "b"};
+  models::ResNet whole(config);
+  EXPECT_FALSE(whole.json().contains("drop_path_rate"));
+  config.drop_path = 0.5f;
+  models::ResNet dropped(models::resnet_config(models::resnet_json(config), "again"));
+  EXPECT_EQ(dropped.config().drop_path, 0.5f);
+  const nn::Parameters parameters(cpu(), whole), same(cpu(), dropped);  // of one seed
+  constexpr std::int64_t kImages = 64;
+  const Tensor pixels = make_tensor(cpu(), {kImages, 6, 6, 3}, DType::f32);
+  cpu().random(pixels, {.kind = RandomFill::normal});
+  const auto grids = [&pixels](const models::ResNet& net, bool learning) {  // before the block and behind it
+    Pass pass(cpu(), {.recording = learning});
+    pass.begin({.seed = 3});
+    std::vector<Tensor> hidden;
+    net.grid(pass.input(pixels), &hidden);
+    return std::pair{download(hidden[0]), download(hidden[1])};
+  };
+  EXPECT_EQ(grids(dropped, false), grids(whole, false));
+  const auto [x, y] = grids(whole, true);
+  const auto got = grids(dropped, true).second;
+  const std::size_t each = y.size() / kImages;
+  int left_out = 0;
+  for (std::size_t image = 0; image < kImages; ++image) {
+    const auto part = [&](const std::vector<float>& all) { return std::span(all).subspan(image * each, each); };
+    const bool out = std::ranges::equal(part(got), part(x));
+    left_out += out ? 1 : 0;
+    for (std::size_t i = image * each; i < (image + 1) * each && !out; ++i)
+      if (y[i] > 0) {  // there f(x) is y - x
+        EXPECT_NEAR(got[i], std::max(0.0f, 2 * (y[i] - x[i]) + x[i]), 1e-4f) << i;
+      }
+  }
+  EXPECT_NEAR(left_out, 32, 14);
 }
 
 // Of a net with self-attention behind its second stage: the block is there, it is what gamma makes of it, its place is

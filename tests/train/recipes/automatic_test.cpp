@@ -136,6 +136,9 @@ TEST(AutomaticPlan, FewImagesStartFromABundledModel) {
   EXPECT_EQ(tuned.settings["mean"], Json("0.5,0.5,0.5"));  // as the model was trained
   EXPECT_EQ(number(tuned, "image_size"), 48);
   EXPECT_NE(tuned.table[0].why.find("80 % of held-out images (other: 50 %)"), std::string::npos) << tuned.table[0].why;
+  EXPECT_TRUE(tuned.settings.contains("drop_path"));
+  const Machine plain{.probed = {{.model = "a-resnet9", .drops_layers = false}}};
+  EXPECT_FALSE(train::plan_images({facts, budget, plain}).settings.contains("drop_path"));
   EXPECT_FALSE(train::plan_images({facts, budget, Machine{}}).settings.contains("from"));
   EXPECT_THROW(train::plan_texts({pairs_of(100, 10, 0), budget, Machine{}}), Error);  // nothing to start from
 }

@@ -68,9 +68,9 @@ Plan plan_images(const Planned& from) {
                               {"least_area", 0.35f},
                               {"rand_augment_operations", 2},
                               {"rand_augment_magnitude", 7},
-                              {"drop_path", 0.1f},
                               {"layer_decay", 0.8f},
                               {"ema", 0.97f}});
+    if (probed[0].drops_layers) plan.settings["drop_path"] = 0.1f;
     plan.settings.update(probed[0].pixels);
   }
   plan.table = {

@@ -113,6 +113,15 @@ double linear_accuracy(const Rows& given, const std::vector<std::int32_t>& label
   return static_cast<double>(right) / static_cast<double>(features.size());
 }
 
+namespace {
+
+bool has_key(const models::ImageModel& model, std::string_view key) {
+  const std::vector<std::string> keys = model.keys();
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+}  // namespace
+
 std::vector<Probed> probe_images(const std::filesystem::path& train, const std::vector<std::string>& models,
                                  Backend& backend) {
   constexpr std::int64_t kImages = 300;
@@ -130,7 +139,8 @@ std::vector<Probed> probe_images(const std::filesystem::path& train, const std::
       probed.push_back({.model = model,
                         .accuracy = linear_accuracy(features_of(encoder, images, chosen), labels),
                         .size = encoder.model().size().h,
-                        .pixels = pixels_of(folder)});
+                        .pixels = pixels_of(folder),
+                        .drops_layers = has_key(encoder.model(), "drop_path_rate")});
     } catch (const Error&) {  // a broken image, or a model that is not there: the run itself says more
     }
   }

@@ -17,6 +17,7 @@ struct Probed {
   double accuracy = 0;           // of images that its linear classifier did not learn from
   std::int64_t size = 32;        // of the images that the model was trained on
   Json pixels = Json::object();  // how it normalises them, as settings of a recipe: mean, std
+  bool drops_layers = true;      // it has stochastic depth
 };
 
 // The models whose folders are there and read images, best first. train: as data::LabelledImages reads it.

@@ -24,6 +24,7 @@ Json backbone_json(const std::string& folder, const std::string& out) {
   const catalogue::ModelConfig start = catalogue::read_config(start_folder(folder, out));
   models::ResNetConfig backbone = models::resnet_config(start.json, start.path);
   backbone.labels.clear(), backbone.architecture.clear();
+  backbone.drop_path = 0;  // how a detector learns is its own
   return models::resnet_json(backbone);
 }
 

@@ -69,7 +69,8 @@ struct ImageRecipe : RunSettings {
     v("hidden", hidden, "ViT: width of the feed-forward layers; 0 means 4 x width.");
     v("self_attention", self_attention, "ResNet: add self-attention after this stage (1 is the first); 0 means none.");
     v("dropout", dropout, "ViT: dropout on embeddings and sublayer outputs.");
-    v("drop_path", drop_path, "Stochastic depth: drop rate of the last layer; earlier layers use less.");
+    v("drop_path", drop_path,
+      "Stochastic depth: drop rate of the last layer (of a resnet: block); earlier layers use less.");
     v("label_smoothing", label_smoothing, "Label smoothing, spread over all labels.");
     v("batch", batch, "Images per batch.");
     v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");

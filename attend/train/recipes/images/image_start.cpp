@@ -53,7 +53,11 @@ Json image_config(const std::filesystem::path& from, const ImageRecipe& recipe, 
                   std::string_view what) {
   Json json =
       from.empty() ? image_model_json(recipe, labels) : image_start_json(catalogue::read_config(from), recipe, labels);
-  check_keys(recipe.config, catalogue::make_image_model(json, what)->keys(), "config");
+  const std::vector<std::string> keys = catalogue::make_image_model(json, what)->keys();
+  check_keys(recipe.config, keys, "config");
+  check(recipe.drop_path == 0 || std::ranges::find(keys, "drop_path_rate") != keys.end(),
+        "{}: 'drop_path' is {}, but a {} has no stochastic depth", what, recipe.drop_path,
+        json.value("model_type", std::string("model")));
   return json;
 }
 

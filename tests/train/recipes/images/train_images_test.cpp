@@ -159,6 +159,9 @@ TEST_F(TrainImages, AWhiteningNetworkLearnsWithSgd) {
   EXPECT_GT(parse_json(shifted.out, "output").at("accuracy").get<double>(), kLearns ? 0.9 : -1);
   const Outcome other = run_attend(training("none", {"--dirac"}));
   EXPECT_NE(other.err.find("'dirac' is for resnet9"), std::string::npos) << other.err;
+  const Outcome whole = run_attend(training("none", {"--from", path("airbench").c_str(), "--drop-path", "0.1"}));
+  EXPECT_NE(whole.err.find("'drop_path' is 0.1, but a resnet9 has no stochastic depth"), std::string::npos)
+      << whole.err;
   const Outcome refused = run_attend(training("none", {"--momentum", "0.9"}));
   EXPECT_NE(refused.err.find("'momentum' is for sgd; set 'optimizer'"), std::string::npos) << refused.err;
   const Outcome unknown = run_attend(training("none", {"--optimizer", "sdg", "--momentum", "0.9"}));
