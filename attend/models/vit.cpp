@@ -23,6 +23,10 @@ namespace attend::models {
 
 namespace {
 
+// Deviation of a CCT's positions in the beginning. Those of a patch are as large as what the stem makes of it; the
+// authors' code begins like this, and with He et al. 2015 (fan in) for its convolutions.
+constexpr float kPooledPositions = 0.2f;
+
 nn::LinearConfig linear(const ViTConfig& config) { return {.init = nn::Init{nn::Init::normal, config.init_deviation}}; }
 
 ViTFamily family_named(const Json& json, std::string_view what) {
@@ -164,8 +168,10 @@ ConvolutionStem::ConvolutionStem(const ViTConfig& config) {
   if (config.pooled_stem()) {
     for (std::int64_t i = 1; i <= count; ++i) {
       const std::int64_t out = i < count ? kPooledWidth : config.width;
-      convolutions_.emplace_back(in, out,
-                                 nn::Conv2dConfig{.kernel = {3, 3}, .window = {.padding = {1, 1}}, .bias = false});
+      convolutions_.emplace_back(
+          in, out,
+          nn::Conv2dConfig{
+              .kernel = {3, 3}, .window = {.padding = {1, 1}}, .init = nn::Init::he(9 * in), .bias = false});
       in = out;
     }
     return;
@@ -198,7 +204,7 @@ ViT::ViT(const ViTConfig& config)
       class_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
       distillation_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
       positions_{{1, config.tokens() + config.side() * config.side(), config.width},
-                 {nn::Init::normal, config.init_deviation}},
+                 {nn::Init::normal, config.pooled_stem() ? kPooledPositions : config.init_deviation}},
       patches_(config.hybrid() ? config.backbone.hidden_sizes.back() : config.channels, config.width,
                {.kernel = {config.patch_size, config.patch_size},
                 .window = {.stride = {config.patch_size, config.patch_size}},

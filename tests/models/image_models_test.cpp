@@ -75,6 +75,34 @@ TEST(ImageModels, CompactTransformersHaveThePublishedSizes) {
   EXPECT_NEAR(cct(4), 3.85, 0.01);
 }
 
+// As in the authors' code (SHI-Labs/Compact-Transformers, src/utils): convolutions with He et al.'s deviation of the
+// fan in, positions with 0.2, projections with 0.02.
+TEST(ImageModels, CompactTransformersBeginAsThePublishedOnes) {
+  models::ViTClassifier model(models::ViTConfig{.family = models::ViTFamily::vit_conv,
+                                                .image_size = 32,
+                                                .patch_size = 4,
+                                                .width = 256,
+                                                .layers = 1,
+                                                .heads = 4,
+                                                .hidden = 512,
+                                                .stem = "pooled",
+                                                .pooling = "sequence",
+                                                .labels = labels(10)});
+  const nn::Parameters parameters(cpu(), model.parameters(), {});
+  const auto deviation = [&](std::string_view end) {
+    double squares = 0;
+    std::size_t count = 0;
+    for (const nn::Parameters::Entry& entry : parameters.entries())
+      if (entry.name.ends_with(end))
+        for (const float value : parameters.read(entry)) squares += static_cast<double>(value) * value, ++count;
+    return std::sqrt(squares / static_cast<double>(count));
+  };
+  EXPECT_NEAR(deviation("stem.convolutions.0.weight"), std::sqrt(2 / 27.0), 0.02);
+  EXPECT_NEAR(deviation("stem.convolutions.1.weight"), std::sqrt(2 / 576.0), 0.002);
+  EXPECT_NEAR(deviation("position_embeddings"), 0.2, 0.01);
+  EXPECT_NEAR(deviation("intermediate.dense.weight"), 0.02, 0.001);
+}
+
 // Equation 6 of CCT: the states of the patches, weighted by the softmax of a projection of each.
 TEST(ImageModels, SequencePoolingIsAWeightedSum) {
   models::ViT body(models::ViTConfig{.family = models::ViTFamily::vit_conv,
