@@ -41,7 +41,7 @@ const std::string kSchema = "{\"task\": " + task_names() +
       "header": [true], "threads": [-1, 0, 1000000], "cell": ["tanh", "gru", "lstm", "x"], "positions": ["learned", "rotary", "x"],
       "config": [{}, {"depths": [1, 1]}, {"backbone_config": {"depths": [1, 1]}}, {"generator_widths": [8, 8, 8]}, {"x": 1}],
       "patch_size": [4, 16, 0], "self_attention": [0, 1], "drop_path": [0.1, 1], "valid_share": [0, 0.1, 1], "image_size": [16, 32, 0],
-      "crop": ["resized", "shift", "none", "x"], "mixup": [0, 0.4, -1], "erasing": [0, 0.5], "flip": [true, false], "mean": ["0.5", "x"],
+      "crop": ["resized", "shift", "none", "x"], "mixup": [0, 0.4, -1], "mix_until": [0.5, 1, 2], "erasing": [0, 0.5], "flip": [true, false], "mean": ["0.5", "x"],
       "std": ["0.5", "0"], "broken": ["stop", "skip", "x"], "workers": [-1, 2], "cache_bytes": [-1],
       "decoder": ["show-tell", "show-attend-tell", "transformer", "x"], "decoder_config": [{}, {"hidden": 8}, {"vocabulary": 1}],
       "encoder": ["", "x"], "encoder_rate": [0, 1, -1], "least_count": [0, 5], "score_images": [0, -1], "train_names": ["x"],

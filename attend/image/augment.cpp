@@ -136,9 +136,10 @@ Image applied(const Image& image, Operation operation, double strength, double s
 Image rand_augment(Image image, const RandAugment& options, Draws& draws) {
   check(options.operations >= 0 && options.bins > 1 && options.magnitude >= 0 && options.magnitude < options.bins,
         "rand_augment: the magnitude {} is one of {} bins, from 0", options.magnitude, options.bins);
-  const double strength = static_cast<double>(options.magnitude) / (options.bins - 1);
   for (int i = 0; i < options.operations; ++i) {
     const auto operation = static_cast<Operation>(draws.below(kOperations));
+    const int magnitude = options.varied ? draws.below(options.magnitude + 1) : options.magnitude;
+    const double strength = static_cast<double>(magnitude) / (options.bins - 1);
     const double sign = draws.chance(0.5) ? -1 : 1;
     image = applied(image, operation, strength, sign);
   }

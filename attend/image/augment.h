@@ -47,9 +47,11 @@ Image random_resized_crop(const Image& image, int width, int height, const Resiz
 Image random_shift(const Image& image, int padding, Draws& draws, Border border = Border::black);
 Image random_flip(const Image& image, Draws& draws, double probability = 0.5);
 
-// RandAugment (Cubuk et al. 2020): so many operations in turn, each drawn from the same fourteen.
+// RandAugment (Cubuk et al. 2020): so many operations in turn, each drawn from the same fourteen. If they are varied,
+// each has a magnitude of its own, from 0 to that one, as in TrivialAugment (Müller & Hutter 2021).
 struct RandAugment {
   int operations = 2, magnitude = 9, bins = 31;
+  bool varied = false;
 };
 Image rand_augment(Image image, const RandAugment& options, Draws& draws);
 

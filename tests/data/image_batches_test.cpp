@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -185,6 +186,27 @@ TEST_F(ImageBatchesTest, CutoutBlanksASquare) {
     const auto blank = std::ranges::count(batch.values, 0.0f);
     EXPECT_GE(blank, 3 * 3 * 3);
     EXPECT_LE(blank, 6 * 6 * 3);
+  }
+}
+
+// From the next batch on, although others lie ready; back again, too, for a run that is resumed.
+TEST_F(ImageBatchesTest, MixingEndsWithTheNextBatch) {
+  const LabelledImages images = small();
+  ImageReader reader(images);
+  ImageOptions options = plain(32);
+  const auto made = [&](double mixup, const std::function<void(ImageBatches&, int)>& before) {
+    options.mixup = mixup;
+    ImageBatches batches(reader, all_of(images), options, {.batch = 5, .seed = 2});
+    std::vector<HostImageBatch> list;
+    for (int i = 0; i < 6; ++i) before(batches, i), list.push_back(batches.next());
+    return list;
+  };
+  const auto nothing = [](ImageBatches&, int) {};
+  const std::vector<HostImageBatch> mixed = made(1, nothing), whole = made(0, nothing);
+  const std::vector<HostImageBatch> both = made(1, [](ImageBatches& batches, int i) { batches.mix(i < 2 || i > 3); });
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NE(mixed[i], whole[i]) << i;
+    EXPECT_EQ(both[i], i < 2 || i > 3 ? mixed[i] : whole[i]) << i;
   }
 }
 

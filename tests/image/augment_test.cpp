@@ -100,6 +100,27 @@ TEST(Augment, IsAFunctionOfSeedAndStream) {
   EXPECT_GT(different.size(), 38u);
 }
 
+// Müller & Hutter 2021, algorithm 1: an operation, then how strong it is, each as likely.
+TEST(Augment, VariedOperationsHaveEveryMagnitude) {
+  const Image image = ramp(16, 16);
+  std::map<std::vector<std::uint8_t>, std::set<int>>
+      known;  // pictures of one operation, and which magnitudes make them
+  for (int magnitude = 0; magnitude <= 8; ++magnitude)
+    for (std::uint32_t stream = 0; stream < 300; ++stream) {
+      Draws draws(1, stream);
+      known[image::rand_augment(image, {.operations = 1, .magnitude = magnitude}, draws).pixels].insert(magnitude);
+    }
+  std::set<int> seen;
+  for (std::uint32_t stream = 0; stream < 300; ++stream) {
+    Draws draws(2, stream);
+    const auto found =
+        known.find(image::rand_augment(image, {.operations = 1, .magnitude = 8, .varied = true}, draws).pixels);
+    ASSERT_NE(found, known.end()) << stream;
+    if (found->second.size() == 1) seen.insert(*found->second.begin());
+  }
+  EXPECT_GE(seen.size(), 7u);
+}
+
 TEST(Augment, PartsHaveTheAreaAndShapeThatWereAsked) {
   double mean = 0;
   const image::ResizedCrop options;

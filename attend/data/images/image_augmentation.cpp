@@ -76,6 +76,7 @@ void ImageOptions::check_ranges() const {
   check_from(static_cast<double>(rand_augment_magnitude), 0, image::RandAugment{}.bins - 1, "rand_augment_magnitude");
   check_from(mixup, 0, kLargestAlpha, "mixup");
   check_from(cutmix, 0, kLargestAlpha, "cutmix");
+  check_from(mix_until, 0, 1, "mix_until");
   check_from(erasing, 0, 1, "erasing");
   check_from(static_cast<double>(cutout), 0, static_cast<double>(2 * image_size), "cutout");
   check(flip || !alternate_flip, "alternate_flip needs flip");
@@ -121,7 +122,8 @@ void ImageMaker::operator()(const image::Image& image, image::Draws& draws, std:
   if (options_.rand_augment_operations > 0)
     change(image::rand_augment(*now,
                                {.operations = static_cast<int>(options_.rand_augment_operations),
-                                .magnitude = static_cast<int>(options_.rand_augment_magnitude)},
+                                .magnitude = static_cast<int>(options_.rand_augment_magnitude),
+                                .varied = options_.rand_augment_varied},
                                draws));
   image::to_floats(*now, normalization_, values.data());
   if (options_.erasing > 0)

@@ -45,7 +45,8 @@ struct ImageOptions : ImageInput {
   double least_area = 0.08;
   bool flip = true, alternate_flip = false;
   std::int64_t rand_augment_operations = 0, rand_augment_magnitude = 9;
-  double mixup = 0, cutmix = 0, erasing = 0;
+  bool rand_augment_varied = false;
+  double mixup = 0, cutmix = 0, mix_until = 1, erasing = 0;
   std::int64_t cutout = 0;
 
   template <class Visitor>
@@ -60,8 +61,14 @@ struct ImageOptions : ImageInput {
     v("alternate_flip", alternate_flip, "Flip each image in every other epoch instead (Jordan 2024).");
     v("rand_augment_operations", rand_augment_operations, "RandAugment operations per image; 0 disables it.");
     v("rand_augment_magnitude", rand_augment_magnitude, "RandAugment magnitude, 0 to 30.");
+    v("rand_augment_varied", rand_augment_varied,
+      "RandAugment: draw the magnitude of each operation from 0 to --rand-augment-magnitude. With 1 operation and 30 "
+      "that "
+      "is TrivialAugment.");
     v("mixup", mixup, "Mixup: alpha of Beta(alpha, alpha); 0 disables it.");
     v("cutmix", cutmix, "CutMix: alpha of Beta(alpha, alpha); 0 disables it.");
+    v("mix_until", mix_until,
+      "Mixup and CutMix: share of the run in which images are mixed; what follows trains on whole images.");
     v("erasing", erasing, "Random erasing: probability per image.");
     v("cutout", cutout, "Cutout: side of the square to blank, in pixels; 0 disables it.");
     visit_input(v);

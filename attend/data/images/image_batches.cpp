@@ -52,6 +52,12 @@ void ImageBatches::seek(std::uint64_t position) {
   position_ = position;
 }
 
+void ImageBatches::mix(bool on) {
+  if (on == mixes_) return;
+  ahead_.reset();  // those that lie ready are made again
+  mixes_ = on;
+}
+
 HostImageBatch ImageBatches::next() {
   if (!ahead_) {
     const auto make_next = [this, number = position_]() mutable -> Ahead::Entry {
@@ -95,7 +101,8 @@ HostImageBatch ImageBatches::make(std::uint64_t number) {
   HostImageBatch batch{.values = buffers_.take(count * one), .labels = std::vector<std::int32_t>(count)};
   batch.images = batches_.batch;
   image::Draws draws(image_seed(batches_.seed, ImageStream::mix, number), 0);
-  const image::Mix mix = image::random_mix(size, size, {.mixup = options_.mixup, .cutmix = options_.cutmix}, draws);
+  const image::Mixing mixing = {.mixup = options_.mixup, .cutmix = options_.cutmix};
+  const image::Mix mix = mixes_ ? image::random_mix(size, size, mixing, draws) : image::Mix();
 
   std::vector<std::exception_ptr> errors(count);
   const auto make_one = guarded(errors, [&](std::int64_t i) {

@@ -72,6 +72,8 @@ class ImageBatches {
     ahead_.reset();
     shard_ = shard;
   }
+  // Whether batches from the next one on are mixed, where the settings say how. At first they are.
+  void mix(bool on);
   // Epochs done at the position.
   double epochs() const;
   // A batch that was used, for its memory.
@@ -95,6 +97,7 @@ class ImageBatches {
   EpochOrder order_;
   std::uint64_t position_ = 0;
   Shard shard_;
+  bool mixes_ = true;
   std::unique_ptr<Ahead> ahead_;  // last: its thread uses all of the above
 };
 

@@ -66,6 +66,8 @@ Steps::StepResult Steps::run(const StepInput& now, std::int64_t scheduled) {
   StepResult done;
   items_ = 0;
   std::uint64_t batch = 0;  // of the step
+  const double progress = static_cast<double>(scheduled) / static_cast<double>(options_.steps);
+  task_.progress(progress);
   for (std::size_t who = 0; who < learners_.size(); ++who) {
     const float rate = learners_[who].rate(scheduled);
     if (who == 0) done.rate = rate;
@@ -74,7 +76,7 @@ Steps::StepResult Steps::run(const StepInput& now, std::int64_t scheduled) {
       optimizers_[who]->set_rate(rate, (now.step - 1) * learners_[who].turns + turn + 1);
       for (std::int64_t i = 0; i < options_.accumulate; ++i) run_batch(who, i, batch++, now);
     }
-    optimizers_[who]->look_ahead(now.step, static_cast<double>(scheduled) / static_cast<double>(options_.steps));
+    optimizers_[who]->look_ahead(now.step, progress);
   }
   done.items = items_;
   done.signal = distributed_.distributed() ? agreed_.signal : now.signal;

@@ -60,6 +60,8 @@ class Task {
   // The learner of this number learns from the batches that follow; the others stay as they are. For tasks with
   // several, which take turns (a GAN).
   virtual void begin_turn(std::size_t /*learner*/) {}
+  // Before the batches of a step: how much of the run is done with it, above 0 and up to 1.
+  virtual void progress(double /*share*/) {}
   // Puts the next batch on the device, where loss() reads it; returns the key of its shape (see StepGraph).
   virtual std::uint64_t next_batch() = 0;
   virtual std::int64_t batch_items() const = 0;           // of that batch, for the rate

@@ -45,7 +45,9 @@ class Pulled : public train::Task {
     backend.fill(pull_, -2), backend.fill(zero_, 0);
   }
   Point x{.name = "x"}, y{.name = "y"};
+  std::vector<double> progress_of;  // each step
 
+  void progress(double share) override { progress_of.push_back(share); }
   std::uint64_t next_batch() override { return ++batches_, 1; }
   std::int64_t batch_items() const override { return 3; }
   std::string items() const override { return "images"; }
@@ -130,6 +132,7 @@ TEST_P(Trainer, LossesAreNamedAndItemsAreNotAlwaysTokens) {
   double x = 1;
   const std::vector<Json> lines = log();
   ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(task.progress_of, (std::vector<double>{1 / 8.0, 2 / 8.0, 3 / 8.0, 4 / 8.0, 5 / 8.0, 6 / 8.0, 7 / 8.0, 1}));
   for (const Json& line : lines) {
     const double near = (x - 2) * (x - 2), small = x * x / 2;
     EXPECT_NEAR(line["losses"]["near"].get<double>(), near, 1e-5);

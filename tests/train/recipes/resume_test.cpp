@@ -98,9 +98,9 @@ class Resume : public testing::TestWithParam<const char*> {
     if (model == "language-model") return toy_language_training(folder_, folder_ / out);
     if (model == "masked-lm") return toy_masked_training(folder_, folder_ / out);
     if (model == "classify-images")
-      return toy_image_training(
-          folder_ / "images", folder_ / out,
-          {"--model", "vit_conv", "--ema", "0.9", "--mixup", "0.4", "--flip", "--drop-path", "0.1", "--workers", "2"});
+      return toy_image_training(folder_ / "images", folder_ / out,
+                                {"--model", "vit_conv", "--ema", "0.9", "--mixup", "0.4", "--mix-until", "0.5",
+                                 "--flip", "--drop-path", "0.1", "--workers", "2"});
     if (model == "detect")
       return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out,
                                           {"--ema", "0.9", "--clip-norm", "1", "--workers", "2"}));

@@ -43,7 +43,7 @@ struct CaptionRecipe : RunSettings {
   }
 
   // Settings of images that a run cannot have other than they are.
-  static constexpr std::array<std::string_view, 2> kFixed = {"mixup", "cutmix"};
+  static constexpr std::array<std::string_view, 3> kFixed = {"mixup", "cutmix", "mix_until"};
 
   template <class Visitor>
   void visit(Visitor&& v) {

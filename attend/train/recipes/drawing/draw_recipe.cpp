@@ -35,8 +35,9 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   diff_augment_named(recipe.diff_augment, what);
   check(recipe.drawings >= 2, "{}: 'drawings' must be at least 2, not {}", what, recipe.drawings);
   check(recipe.images.mixup == 0 && recipe.images.cutmix == 0 && recipe.images.erasing == 0 &&
-            recipe.images.rand_augment_operations == 0,
-        "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the images; leave them out, or use "
+            recipe.images.cutout == 0 && recipe.images.rand_augment_operations == 0,
+        "{}: mixup, cutmix, erasing, cutout and rand_augment would be learned as part of the images; leave them out, "
+        "or use "
         "diff_augment",
         what);
   check((recipe.images.mean == "0.5" || recipe.images.mean == "0.5,0.5,0.5") &&

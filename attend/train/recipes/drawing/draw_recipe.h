@@ -37,8 +37,16 @@ struct DrawRecipe : RunSettings {
   }
 
   // Settings of images that a run cannot have other than they are.
-  static constexpr std::array<std::string_view, 7> kFixed = {
-      "mixup", "cutmix", "erasing", "rand_augment_operations", "rand_augment_magnitude", "mean", "std"};
+  static constexpr std::array<std::string_view, 10> kFixed = {"mixup",
+                                                              "cutmix",
+                                                              "mix_until",
+                                                              "erasing",
+                                                              "cutout",
+                                                              "rand_augment_operations",
+                                                              "rand_augment_magnitude",
+                                                              "rand_augment_varied",
+                                                              "mean",
+                                                              "std"};
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -16,7 +16,8 @@ namespace attend::train {
 
 struct ImageTaskOptions {
   float label_smoothing = 0;
-  bool mixed = false;  // batches may be mixed with themselves
+  bool mixed = false;    // batches may be mixed with themselves,
+  double mix_until = 1;  // up to this share of the run
   bool select_by_loss = false;
   TestTimeOptions test_time = {};
 };
@@ -69,6 +70,7 @@ class ImageTask : public train::Task {
   };
   ImageTask(const Parts& parts, const ImageTaskOptions& options);
 
+  void progress(double share) override { parts_.training.mix(share <= options_.mix_until); }
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return parts_.batch; }
   std::string items() const override { return "images"; }

@@ -108,6 +108,7 @@ class ImageClassificationJob : public JobOf<ImageTask> {
                                                         .teacher = teacher_.get()},
                                        ImageTaskOptions{.label_smoothing = given_.label_smoothing,
                                                         .mixed = given_.images.mixup > 0 || given_.images.cutmix > 0,
+                                                        .mix_until = given_.images.mix_until,
                                                         .select_by_loss = given_.select == "loss",
                                                         .test_time = given_.test_time()});
   }

@@ -214,6 +214,7 @@ TEST_F(TrainDraw, WhatMakesNoSenseIsRefused) {
     EXPECT_FALSE(fs::exists(path("refused/model.safetensors")));
   };
   refused({"--mixup", "0.3"}, "mixup");
+  refused({"--cutout", "3"}, "cutout");
   refused({"--mean", "0.4"}, "between -1 and 1");
   refused({"--image-size", "32"}, "'image_size' is 32");
   refused({"--attention-stage", "2"}, "attention_stage");
