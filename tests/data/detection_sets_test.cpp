@@ -172,6 +172,32 @@ TEST_F(DetectionSetTest, BoxesGoWhereTheirThingsGo) {
   EXPECT_GT(closest, 10);
 }
 
+// On a grey image contrast and saturation do nothing, so that what is left is the factor of brightness.
+TEST_F(DetectionSetTest, JitterChangesTheLightAndNoBox) {
+  DetectionOptions options;
+  options.image_size = 32, options.mean = "0", options.std = "1";
+  const DetectionMaker plain(options);
+  options.jitter = 0.4;
+  const DetectionMaker jittered(options);
+  image::Image image(32, 32);
+  std::ranges::fill(image.pixels, std::uint8_t{100});
+  const std::vector<LabelledBox> boxes = {{1, 0.25, 0.25, 0.5, 0.75}};
+  std::vector<float> values(plain.values());
+  double darkest = 255, lightest = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    image::Draws draws(3, i), same(3, i);
+    const DetectionMaker::Made expected = plain(image, boxes, same, values);
+    const DetectionMaker::Made made = jittered(image, boxes, draws, values);
+    EXPECT_EQ(made.boxes, expected.boxes);
+    const double pixel = 255 * static_cast<double>(values[0]);
+    EXPECT_GE(pixel, 59);
+    EXPECT_LE(pixel, 141);
+    darkest = std::min(darkest, pixel), lightest = std::max(lightest, pixel);
+  }
+  EXPECT_LT(darkest, 70);
+  EXPECT_GT(lightest, 130);
+}
+
 TEST_F(DetectionSetTest, BatchesDependOnTheirNumberAlone) {
   const DetectionSet set = scenes(7);
   ImageCache reader(images_of(set), {});

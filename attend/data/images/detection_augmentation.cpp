@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
+#include "attend/image/augment_ops.h"
 
 namespace attend::data {
 
@@ -25,6 +26,7 @@ void DetectionOptions::check_ranges() const {
   check_share(crop_chance, 0, "crop_chance");
   check_share(least_crop, 0.1, "least_crop");
   check_share(least_scale, 0.1, "least_scale");
+  check_share(jitter, 0, "jitter");
   check(copy_paste >= 0 && copy_paste <= kMostPasted, "copy_paste is from 0 to {}, not {}", kMostPasted, copy_paste);
   check_share(copy_paste_chance, 0, "copy_paste_chance");
   check_input();
@@ -92,6 +94,12 @@ DetectionMaker::Made DetectionMaker::operator()(const image::Image& image, const
   const int height = std::min(edge, pixels(times * (cut.bottom - cut.top)));
   image::Image made = image::resize(image, width, height, {.filter = image::Filter::bilinear, .box = cut});
   if (mirrored) made = image::random_flip(made, draws, 1);
+  if (options_.jitter > 0) {
+    const auto factor = [&] { return draws.between(1 - options_.jitter, 1 + options_.jitter); };
+    made = image::adjust_brightness(made, factor());
+    made = image::adjust_contrast(made, factor());
+    made = image::adjust_color(made, factor());
+  }
 
   Made result{.size = put(made, values), .boxes = {}};
   for (LabelledBox box : boxes) {

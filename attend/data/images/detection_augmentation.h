@@ -1,7 +1,7 @@
 // How an image with boxes becomes what a detector learns from, as settings and as a function: a part of it that keeps
-// every box whole, resized, mirrored (as Carion et al. 2020, section 4, do it, with their crop made to keep boxes),
-// normalised, and put into the upper left corner of a square that is the same for all images. So every step of a run
-// has one shape.
+// every box whole, resized, mirrored (as Carion et al. 2020, section 4, do it, with their crop made to keep boxes), in
+// other light, normalised, and put into the upper left corner of a square that is the same for all images. So every
+// step of a run has one shape.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace attend::data {
 struct DetectionOptions : ImageInput {
   std::int64_t image_size = 256;
   bool flip = true;
-  double crop_chance = 0.5, least_crop = 0.6, least_scale = 0.7;
+  double crop_chance = 0.5, least_crop = 0.6, least_scale = 0.7, jitter = 0;
   std::int64_t copy_paste = 0;
   double copy_paste_chance = 0.5;
 
@@ -30,6 +30,9 @@ struct DetectionOptions : ImageInput {
     v("crop_chance", crop_chance, "Probability of a random crop, which cuts no box.");
     v("least_crop", least_crop, "Minimum share of width and height that a crop keeps.");
     v("least_scale", least_scale, "Minimum random scale, relative to --image-size; 1 disables scaling.");
+    v("jitter", jitter,
+      "Colour jitter: brightness, contrast and saturation change by a random factor of up to 1 plus or minus this; 0 "
+      "disables it.");
     v("copy_paste", copy_paste,
       "Copy-paste augmentation: maximum number of objects to paste from other images; 0 disables it.");
     v("copy_paste_chance", copy_paste_chance, "Copy-paste augmentation: probability per image.");
