@@ -59,6 +59,9 @@ void add_dense(std::vector<Case>& cases) {
       dense_case({.name = "bias_groups", .batch = 6, .queries = 9, .keys = 9, .heads = 2, .head = 32, .groups = 3}));
   cases.push_back(dense_case(
       {.name = "bias_window_49", .batch = 2, .queries = 49, .keys = 49, .heads = 2, .head = 32, .groups = 2}));
+  // More sequences than a GPU has blocks for: a block adds up the gradient of the bias over several.
+  cases.push_back(
+      dense_case({.name = "bias_shared", .batch = 84, .queries = 3, .keys = 5, .heads = 48, .head = 8, .groups = 2}));
   cases.push_back(dense_case({.name = "bias_causal_lengths",
                               .batch = 4,
                               .queries = 6,

@@ -49,12 +49,9 @@ cuda::AttentionGradient gradient_of(const Grad& grad) {
 }
 
 // A bias that many sequences share is a long sum for few blocks: it is cut up until the device is full, within 64 MB.
-// Short sequences leave a part each, within 256 MB.
 int bias_chunks(const cuda::AttentionParams& p, std::int64_t size) {
-  constexpr std::int64_t kBlocks = 8 * 132, kMost = 1 << 24, kMostOfShort = 1 << 26, kTile = 64;
+  constexpr std::int64_t kBlocks = 16 * 132, kMost = 1 << 24, kTile = 64;
   if (size == 0 || p.batch == 0) return 1;
-  const std::int64_t sharing = p.batch / p.groups;
-  if (cuda::attention_is_short(p) && size * sharing <= kMostOfShort) return static_cast<int>(sharing);
   const std::int64_t tiles = cuda::divide_up(p.queries, kTile) * cuda::divide_up(p.keys, kTile);
   const std::int64_t wanted = cuda::divide_up(kBlocks, std::int64_t{p.groups} * p.heads * tiles);
   const std::int64_t most = std::min<std::int64_t>(p.batch / p.groups, kMost / size);

@@ -73,9 +73,6 @@ void launch_attention_weights(const AttentionParams& p, float* weights, cudaStre
 // The parts those choose from, each in a file of its own. They launch and return; launch errors stay in
 // cudaGetLastError().
 bool attention_rows_aligned(const AttentionParams& p);  // 16-byte loads are possible
-// The backward pass may be one block a head, which leaves the gradient of a bias in passing if bias_chunks has a part
-// for every sequence that shares one.
-bool attention_is_short(const AttentionParams& p);
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream);
 // 32 < width <= 128: up to 64 queries, or more of heads of 64; and more than 64 queries.
 void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream);

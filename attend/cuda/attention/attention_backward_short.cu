@@ -5,6 +5,9 @@
 //
 // As there, scores are transposed, 16 keys per warp, so that dv and dk take weights and score gradients from registers;
 // dS goes through shared memory for dq, 16 queries per warp.
+//
+// The gradient of a bias is the sum of dS over the sequences that share it: the windows of an image and a batch, tens of
+// thousands. A block walks a chunk of them and adds in shared memory, so a sum leaves the block instead of each part.
 #include "attend/cuda/attention/attention_backward.cuh"
 #include "attend/cuda/element.cuh"
 
@@ -20,7 +23,8 @@ struct ShortConfig {
   using ScoreTile = SharedTile<kSide, kSide>;
   static constexpr int kScoresAt = 4 * Tile::kBytes;
   static constexpr int kStatsAt = kScoresAt + ScoreTile::kBytes;
-  static constexpr int kSharedBytes = kStatsAt + 2 * kSide * 4;
+  static constexpr int kBiasAt = kStatsAt + 2 * kSide * 4;
+  static constexpr int shared_bytes(bool bias) { return kBiasAt + (bias ? kSide * kSide * 4 : 0); }
 };
 
 // Of each query the log-sum-exp in base 2 and the row sum of dy ∘ y (see attention_statistics.cu), two threads per row.
@@ -51,44 +55,54 @@ __device__ __forceinline__ void prepare_rows(const AttentionParams& p, const __n
   if ((threadIdx.x & 1) == 0) lse[row] = shift, delta[row] = sum;
 }
 
-// Gradients of scores are those of the bias, of this sequence alone: to [B, H, T, S], which is either the gradient
-// itself or the parts that are summed over the sequences that share a bias. ds [16 keys, queries], from this key on.
-template <int N>
-__device__ __forceinline__ void store_bias(const float (&ds)[N][4], const AttentionParams& p,
-                                           const AttentionGradient& to, bool bf16, int b, int h, int key) {
-  const std::int64_t base = (static_cast<std::int64_t>(b) * p.heads + h) * p.queries * p.keys;
-  const int first = 2 * (threadIdx.x & 3);
+// A block's sums of score gradients, [16 keys, queries] a warp: in the order of the registers, so each thread reads and
+// writes places of its own, and a warp all banks.
+template <class Config>
+struct BiasSums {
+  static constexpr int kTiles = Config::kSide / 8;
+  float* own;  // of this thread
+
+  __device__ __forceinline__ explicit BiasSums(float* sums) : own(sums + threadIdx.x) {
 #pragma unroll
-  for (int j = 0; j < N; ++j)
+    for (int i = 0; i < 4 * kTiles; ++i) own[i * Config::kThreads] = 0;
+  }
+  __device__ __forceinline__ void add(const float (&ds)[kTiles][4]) {
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int t = first + 8 * j + (e & 1), at = key + 8 * (e >> 1);
+    for (int i = 0; i < 4 * kTiles; ++i) own[i * Config::kThreads] += ds[i / 4][i % 4];
+  }
+  // To [T, S], which is either the gradient itself or a part of its sum. key: the first of this thread's.
+  __device__ __forceinline__ void store(const AttentionParams& p, const AttentionGradient& to, bool bf16,
+                                        std::int64_t base, int key) const {
+    const int first = 2 * (threadIdx.x & 3);
+#pragma unroll
+    for (int i = 0; i < 4 * kTiles; ++i) {
+      const int t = first + i / 4 * 8 + (i & 1), at = key + 8 * (i >> 1 & 1);
       if (t >= p.queries || at >= p.keys) continue;
-      const std::int64_t i = base + static_cast<std::int64_t>(t) * p.keys + at;
+      const std::int64_t place = base + static_cast<std::int64_t>(t) * p.keys + at;
+      const float sum = own[i * Config::kThreads];
       if (bf16) {
-        auto* place = static_cast<__nv_bfloat16*>(to.data) + i;
-        *place = __float2bfloat16(ds[j][e] + (to.accumulate ? __bfloat162float(*place) : 0.0f));
+        auto* y = static_cast<__nv_bfloat16*>(to.data) + place;
+        *y = __float2bfloat16(sum + (to.accumulate ? __bfloat162float(*y) : 0.0f));
       } else {
-        float* place = static_cast<float*>(to.data) + i;
-        *place = ds[j][e] + (to.accumulate ? *place : 0.0f);
+        float* y = static_cast<float*>(to.data) + place;
+        *y = sum + (to.accumulate ? *y : 0.0f);
       }
     }
-}
+  }
+};
 
+// Head h of sequence b. sums: of the gradient of the bias, or null.
 template <class Config, bool kExtras>
-__global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
-    attention_backward_short(const __grid_constant__ AttentionParams p,
-                             const __grid_constant__ AttentionBackwardParams g) {
+__device__ __forceinline__ void one_head(const AttentionParams& p, const AttentionBackwardParams& g,
+                                         unsigned char* shared, int b, int h, BiasSums<Config>* sums) {
   using Tile = typename Config::Tile;
   using ScoreTile = typename Config::ScoreTile;
   constexpr int kSide8 = Config::kSide / 8, kWidth8 = Config::kWidth / 8;
-  extern __shared__ __align__(128) unsigned char shared[];
   const std::uint32_t q_tile = shared_address(shared), dy_tile = q_tile + Tile::kBytes;
   const std::uint32_t k_tile = dy_tile + Tile::kBytes, v_tile = k_tile + Tile::kBytes;
   const std::uint32_t score_tile = q_tile + Config::kScoresAt;
   float *lse = reinterpret_cast<float*>(shared + Config::kStatsAt), *delta = lse + Config::kSide;
   const int lane = threadIdx.x & 31, row = static_cast<int>(threadIdx.x) / 32 * 16;  // of this warp's keys and queries
-  const int b = blockIdx.x / p.heads, h = blockIdx.x % p.heads;
   const AttentionSpan span = span_of(p, b);
 
   const std::int64_t dy_stride = static_cast<std::int64_t>(p.heads) * p.width;
@@ -141,8 +155,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
       if (g.dv.data) store_rows<Tile>(dv, factors, way_out, row, 0, window(g.dv, span.key_row, span.keys));
     }
     score_gradients(s, dp, delta);
-    if constexpr (kExtras)
-      if (g.dbias.data) store_bias(dp, p, g.dbias, g.dbias_bf16, b, h, my_key);
+    if (sums) sums->add(dp);
     to_operand(dp, ds_operand);
     float dk[kWidth8][4];
     clear(dk);
@@ -159,19 +172,45 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
   store_direct(dq, p.scale, row, 0, window(g.dq, span.query_row, span.queries));
 }
 
-template <class Config, bool kExtras>
+// A block a head; with the gradient of a bias, a block for a head of a chunk of the sequences that share it.
+template <class Config, bool kExtras, bool kBias>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
+    attention_backward_short(const __grid_constant__ AttentionParams p,
+                             const __grid_constant__ AttentionBackwardParams g) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const int of_head = static_cast<int>(blockIdx.x) / p.heads, h = static_cast<int>(blockIdx.x) % p.heads;
+  if constexpr (kBias) {
+    BiasSums<Config> sums(reinterpret_cast<float*>(shared + Config::kBiasAt));
+    const int chunk = of_head / p.groups, group = of_head % p.groups;
+    const int sharing = p.batch / p.groups, each = ceil_div(sharing, g.bias_chunks);
+    for (int i = chunk * each; i < min(sharing, (chunk + 1) * each); ++i) {
+      one_head<Config, kExtras>(p, g, shared, i * p.groups + group, h, &sums);
+      __syncthreads();  // the tiles may be written again
+    }
+    const int thread = static_cast<int>(threadIdx.x), key = thread / 32 * 16 + thread % 32 / 4;
+    sums.store(p, g.dbias, g.dbias_bf16, static_cast<std::int64_t>(blockIdx.x) * p.queries * p.keys, key);
+  } else {
+    one_head<Config, kExtras>(p, g, shared, of_head, h, nullptr);
+  }
+}
+
+template <class Config, bool kExtras, bool kBias>
 void launch(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream) {
-  const auto kernel = attention_backward_short<Config, kExtras>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
-  kernel<<<p.batch * p.heads, Config::kThreads, Config::kSharedBytes, stream>>>(p, g);
+  const auto kernel = attention_backward_short<Config, kExtras, kBias>;
+  constexpr int kBytes = Config::shared_bytes(kBias);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  const int blocks = (kBias ? g.bias_chunks * p.groups : p.batch) * p.heads;
+  kernel<<<blocks, Config::kThreads, kBytes, stream>>>(p, g);
 }
 
 template <class Config>
 void launch_config(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream) {
-  if (p.bias || p.dropout_rate > 0)
-    launch<Config, true>(p, g, stream);
+  if (g.dbias.data)
+    launch<Config, true, true>(p, g, stream);
+  else if (p.bias || p.dropout_rate > 0)
+    launch<Config, true, false>(p, g, stream);
   else
-    launch<Config, false>(p, g, stream);
+    launch<Config, false, false>(p, g, stream);
 }
 
 }  // namespace

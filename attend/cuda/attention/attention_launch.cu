@@ -20,11 +20,9 @@ bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
          aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
 }
 
-// One head is one block of it: T and S up to 64, D up to 64. The gradient of a bias is left in passing, where there is
-// room for a part of each sequence.
-bool is_short(const AttentionParams& p, const AttentionBackwardParams& g) {
-  const bool room = !g.dbias.data || g.bias_chunks == p.batch / p.groups;
-  return attention_is_short(p) && room;
+// T and S up to 64, D up to 64.
+bool is_short(const AttentionParams& p) {
+  return p.bf16 && p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !p.windowed;
 }
 
 // Long texts, wide heads and windows: blocks own keys, not heads. Shorter texts of narrow heads are faster the other
@@ -61,10 +59,6 @@ void clear_all(const AttentionParams& p, const AttentionGradient& to, std::int64
 
 }  // namespace
 
-bool attention_is_short(const AttentionParams& p) {
-  return p.bf16 && p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !p.windowed;
-}
-
 bool attention_rows_aligned(const AttentionParams& p) {
   return aligned(p.q, p.q_stride) && aligned(p.k, p.k_stride) && aligned(p.v, p.v_stride) && aligned(p.y, 8);
 }
@@ -94,7 +88,7 @@ std::size_t attention_backward_scratch(const AttentionParams& p) {
 }
 
 bool attention_backward_leaves_sums(const AttentionParams& p, const AttentionBackwardParams& g) {
-  return !empty(p) && p.queries > 0 && p.query_rows > 0 && has_tiles(p, g) && !is_short(p, g) && !by_keys(p) &&
+  return !empty(p) && p.queries > 0 && p.query_rows > 0 && has_tiles(p, g) && !is_short(p) && !by_keys(p) &&
          attention_backward_tiled_leaves_sums(p);
 }
 
@@ -115,7 +109,7 @@ void launch_attention_backward(const AttentionParams& p, const AttentionBackward
   }
   if (!has_tiles(p, g))
     launch_attention_backward_exact(p, g, stream);
-  else if (is_short(p, g))
+  else if (is_short(p))
     launch_attention_backward_short(p, g, stream);
   else if (by_keys(p))
     launch_attention_backward_keys(p, g, stream);
