@@ -3,8 +3,9 @@
 //
 // bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 (forward without bias and dropout), mma.sync
 // elsewhere. There, from 2,048 queries on, with a window, and with heads wider than 64 ("stream", "keys"), a warpgroup
-// of its own copies. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). A few
-// queries over many keys ("decode") and the backward pass of short sequences
+// of its own copies. Many short sequences under one bias share blocks ("windows"). f32, and bf16 whose rows do not
+// start on 16 bytes, go to plain f32 arithmetic ("exact"). A few queries over many keys ("decode") and the backward
+// pass of short sequences
 // ("short": up to 64 queries and keys, width 64) have kernels of their own. The T x S matrix never reaches memory, and
 // the order of every sum depends on the sizes alone: where blocks add to the same place, each waits for its turn.
 //
@@ -77,6 +78,9 @@ void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t strea
 // 32 < width <= 128: up to 64 queries, or more of heads of 64; and more than 64 queries.
 void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_stream(const AttentionParams& p, cudaStream_t stream);
+// Sequences of 33 to 64 keys that share a bias in bf16, and see all keys.
+bool attention_is_windows(const AttentionParams& p);
+void launch_attention_forward_windows(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_tiled_scratch(const AttentionParams& p);

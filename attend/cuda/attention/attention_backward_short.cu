@@ -6,8 +6,9 @@
 // As there, scores are transposed, 16 keys per warp, so that dv and dk take weights and score gradients from registers;
 // dS goes through shared memory for dq, 16 queries per warp.
 //
-// The gradient of a bias is the sum of dS over the sequences that share it: the windows of an image and a batch, tens of
-// thousands. A block walks a chunk of them and adds in shared memory, so a sum leaves the block instead of each part.
+// The gradient of a bias is the sum of dS over the sequences that share it: the windows of an image and a batch, tens
+// of thousands. A block walks a chunk of them and adds in shared memory, so a sum leaves the block instead of each
+// part.
 #include "attend/cuda/attention/attention_backward.cuh"
 #include "attend/cuda/element.cuh"
 
@@ -24,7 +25,8 @@ struct ShortConfig {
   static constexpr int kScoresAt = 4 * Tile::kBytes;
   static constexpr int kStatsAt = kScoresAt + ScoreTile::kBytes;
   static constexpr int kBiasAt = kStatsAt + 2 * kSide * 4;
-  static constexpr int shared_bytes(bool bias) { return kBiasAt + (bias ? kSide * kSide * 4 : 0); }
+  static constexpr int kBiasPairsAt = kBiasAt + kSide * kSide * 4;
+  static constexpr int shared_bytes(bool bias) { return bias ? kBiasPairsAt + kSide * kSide * 2 : kBiasAt; }
 };
 
 // Of each query the log-sum-exp in base 2 and the row sum of dy ∘ y (see attention_statistics.cu), two threads per row.
@@ -91,10 +93,53 @@ struct BiasSums {
   }
 };
 
-// Head h of sequence b. sums: of the gradient of the bias, or null.
+// The bias of a block's transposed scores in bf16, in the same order: two queries of a key are a word. -inf where there
+// is no key.
+template <class Config>
+struct BiasPairs {
+  static constexpr int kTiles = Config::kSide / 8;
+  std::uint32_t* own;
+
+  __device__ __forceinline__ BiasPairs(std::uint32_t* pairs, const AttentionParams& p, int group, int h, int key)
+      : own(pairs + threadIdx.x) {
+    const auto* bias = static_cast<const __nv_bfloat16*>(p.bias) +
+                       (static_cast<std::int64_t>(group) * p.heads + h) * p.queries * p.keys;
+    const int first = 2 * (threadIdx.x & 3);
+    const auto value = [&](int t, int s) {
+      if (s >= p.keys) return -INFINITY;
+      return t < p.queries ? __bfloat162float(bias[t * p.keys + s]) : 0.0f;
+    };
+    if (!p.bias_bf16) return;
+#pragma unroll
+    for (int i = 0; i < 2 * kTiles; ++i) {
+      const int t = first + i / 2 * 8, s = key + 8 * (i & 1);
+      own[i * Config::kThreads] = pack_bf16(value(t, s), value(t + 1, s));
+    }
+  }
+  // In powers of 2.
+  __device__ __forceinline__ void add_to(float (&s)[kTiles][4], float factor) const {
+#pragma unroll
+    for (int i = 0; i < 2 * kTiles; ++i) {
+      const std::uint32_t pair = own[i * Config::kThreads];
+      float(&of_key)[4] = s[i / 2];
+      const int e = 2 * (i & 1);
+      of_key[e] = fmaf(of_key[e], factor, kLog2E * __uint_as_float(pair << 16));
+      of_key[e + 1] = fmaf(of_key[e + 1], factor, kLog2E * __uint_as_float(pair & 0xffff0000u));
+    }
+  }
+};
+
+// What a block has of a bias whose gradient is wanted.
+template <class Config>
+struct SharedBias {
+  BiasSums<Config> sums;
+  BiasPairs<Config> pairs;
+};
+
+// Head h of sequence b. shared_bias: null where no gradient of a bias is wanted.
 template <class Config, bool kExtras>
 __device__ __forceinline__ void one_head(const AttentionParams& p, const AttentionBackwardParams& g,
-                                         unsigned char* shared, int b, int h, BiasSums<Config>* sums) {
+                                         unsigned char* shared, int b, int h, SharedBias<Config>* shared_bias) {
   using Tile = typename Config::Tile;
   using ScoreTile = typename Config::ScoreTile;
   constexpr int kSide8 = Config::kSide / 8, kWidth8 = Config::kWidth / 8;
@@ -134,7 +179,10 @@ __device__ __forceinline__ void one_head(const AttentionParams& p, const Attenti
     const int starts[2] = {query_start(span, my_key), query_start(span, my_key + 8)};
     float s[kSide8][4], dp[kSide8][4];
     WarpProducts::rows_times_rows<Tile, Tile>(s, k_tile, row, q_tile);
-    if constexpr (kExtras) bias_transposed(s, factor, BiasReader(p, b, h), 0, my_key, span);
+    if (shared_bias && p.bias_bf16)
+      shared_bias->pairs.add_to(s, factor);
+    else if constexpr (kExtras)
+      bias_transposed(s, factor, BiasReader(p, b, h), 0, my_key, span);
     weigh(s, kExtras ? 1.0f : factor, lse);
     if (query_start(span, row + 15) > 0) mask_weights(s, 0, starts);
     WarpProducts::rows_times_rows<Tile, Tile>(dp, v_tile, row, dy_tile);
@@ -155,7 +203,7 @@ __device__ __forceinline__ void one_head(const AttentionParams& p, const Attenti
       if (g.dv.data) store_rows<Tile>(dv, factors, way_out, row, 0, window(g.dv, span.key_row, span.keys));
     }
     score_gradients(s, dp, delta);
-    if (sums) sums->add(dp);
+    if (shared_bias) shared_bias->sums.add(dp);
     to_operand(dp, ds_operand);
     float dk[kWidth8][4];
     clear(dk);
@@ -180,15 +228,17 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
   extern __shared__ __align__(128) unsigned char shared[];
   const int of_head = static_cast<int>(blockIdx.x) / p.heads, h = static_cast<int>(blockIdx.x) % p.heads;
   if constexpr (kBias) {
-    BiasSums<Config> sums(reinterpret_cast<float*>(shared + Config::kBiasAt));
+    const int thread = static_cast<int>(threadIdx.x), key = thread / 32 * 16 + thread % 32 / 4;
     const int chunk = of_head / p.groups, group = of_head % p.groups;
     const int sharing = p.batch / p.groups, each = ceil_div(sharing, g.bias_chunks);
+    SharedBias<Config> bias{
+        BiasSums<Config>(reinterpret_cast<float*>(shared + Config::kBiasAt)),
+        BiasPairs<Config>(reinterpret_cast<std::uint32_t*>(shared + Config::kBiasPairsAt), p, group, h, key)};
     for (int i = chunk * each; i < min(sharing, (chunk + 1) * each); ++i) {
-      one_head<Config, kExtras>(p, g, shared, i * p.groups + group, h, &sums);
+      one_head<Config, kExtras>(p, g, shared, i * p.groups + group, h, &bias);
       __syncthreads();  // the tiles may be written again
     }
-    const int thread = static_cast<int>(threadIdx.x), key = thread / 32 * 16 + thread % 32 / 4;
-    sums.store(p, g.dbias, g.dbias_bf16, static_cast<std::int64_t>(blockIdx.x) * p.queries * p.keys, key);
+    bias.sums.store(p, g.dbias, g.dbias_bf16, static_cast<std::int64_t>(blockIdx.x) * p.queries * p.keys, key);
   } else {
     one_head<Config, kExtras>(p, g, shared, of_head, h, nullptr);
   }

@@ -126,6 +126,8 @@ void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t strea
     launch_attention_forward_stream(p, stream);
   else if (groups && !p.windowed)
     launch_attention_forward_groups(p, stream);
+  else if (attention_is_windows(p))
+    launch_attention_forward_windows(p, stream);
   else if (p.width <= 32)
     launch_width<32, 64, 2>(p, stream);
   else if (p.width <= 64)
