@@ -12,6 +12,7 @@ namespace attend {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr std::size_t kKeptShare = 32;  // of the device's memory, what may be kept of what was freed
 
 // The device this thread's CUDA calls go to.
 thread_local int current_device = -1;
@@ -40,6 +41,9 @@ CudaBackend::CudaBackend(int device) : device_(device) {
   cuda_check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
              "cudaDeviceGetAttribute");
   cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  std::size_t available = 0, total = 0;
+  cuda_check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  kept_.set_most(total / kKeptShare);
   gemm_ = std::make_unique<GemmPlanner>(*this);
   convolutions_ = std::make_unique<WayPlanner>(*this, "convolution");
 }
@@ -50,6 +54,8 @@ CudaBackend::~CudaBackend() {
   gemm_.reset(), convolutions_.reset(), staged_.reset();
   if (scratch_) cudaFree(scratch_);
   for (void* area : outgrown_) cudaFree(area);
+  for (void* block : kept_.give_up()) cudaFree(block);
+  mailboxes_.close();
   cudaStreamDestroy(stream_);
 }
 
@@ -80,7 +86,15 @@ void* CudaBackend::allocate(std::size_t bytes) {
   stream();
   void* data = nullptr;
   const AllowInCapture allow;
-  const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(bytes, 256));
+  const std::scoped_lock lock(freeing_);
+  // What a captured step takes is its own: a replay writes there whenever it comes.
+  if (!capturing_ && (data = kept_.take(bytes))) return data;
+  cudaError_t status = cudaMalloc(&data, BlockCache::rounded(bytes));
+  if (status == cudaErrorMemoryAllocation && kept_.kept() > 0) {
+    cudaGetLastError();
+    for (void* block : kept_.give_up()) cudaFree(block);
+    status = cudaMalloc(&data, BlockCache::rounded(bytes));
+  }
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     std::size_t available = 0, total = 0;
@@ -95,12 +109,14 @@ void* CudaBackend::allocate(std::size_t bytes) {
 }
 
 // Called from destructors: an error here has been, or will be, reported by the work that caused it.
-void CudaBackend::free(void* data, std::size_t) {
+void CudaBackend::free(void* data, std::size_t bytes) {
   if (!data) return;
+  const std::scoped_lock lock(freeing_);
   if (capturing_) {  // the graph will use it every time it runs
     outgrown_.push_back(data);
     return;
   }
+  if (kept_.keep(data, bytes)) return;
   if (current_device != device_ && cudaSetDevice(device_) == cudaSuccess) current_device = device_;
   if (cudaFree(data) != cudaSuccess) cudaGetLastError();
 }
@@ -129,42 +145,7 @@ void CudaBackend::to_device_async(void* to, const void* from, std::size_t bytes)
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copy to the device");
 }
 
-namespace {
-
-// Pinned memory, or the copy would wait for the device; and an event behind it.
-class CudaReadback final : public AsyncReadback {
- public:
-  CudaReadback(const CudaBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
-    backend.stream();
-    cuda_check(cudaMallocHost(&data_, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
-    cuda_check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
-  }
-  ~CudaReadback() override {
-    cudaStreamSynchronize(backend_.stream());
-    cudaEventDestroy(arrived_);
-    cudaFreeHost(data_);
-  }
-  void send_for(const void* memory) override {
-    cuda_check(cudaMemcpyAsync(data_, memory, bytes_, cudaMemcpyDeviceToHost, backend_.stream()), "copy to the host");
-    cuda_check(cudaEventRecord(arrived_, backend_.stream()), "cudaEventRecord");
-  }
-  const void* wait() override {
-    cuda_check(cudaEventSynchronize(arrived_), "copy to the host");
-    return data_;
-  }
-
- private:
-  const CudaBackend& backend_;
-  std::size_t bytes_;
-  void* data_ = nullptr;
-  cudaEvent_t arrived_ = nullptr;
-};
-
-}  // namespace
-
-std::unique_ptr<AsyncReadback> CudaBackend::readback(std::size_t bytes) {
-  return std::make_unique<CudaReadback>(*this, bytes);
-}
+std::unique_ptr<AsyncReadback> CudaBackend::readback(std::size_t bytes) { return mailboxes_.open(*this, bytes); }
 
 void CudaBackend::synchronize() { cuda_check(cudaStreamSynchronize(stream()), "synchronize"); }
 

@@ -8,10 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "attend/cuda/mailbox.h"
 #include "attend/tensor/backend.h"
+#include "attend/tensor/block_cache.h"
 
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;
@@ -87,6 +90,9 @@ class CudaBackend final : public Backend {
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   std::vector<void*> outgrown_;  // smaller scratch areas and memory freed in a capture: graphs may still use them
+  std::mutex freeing_;           // any thread may drop the last reference to a tensor
+  BlockCache kept_;              // memory that was freed, for what comes next on the stream
+  Mailboxes mailboxes_;
   std::unique_ptr<GemmPlanner> gemm_;
   std::unique_ptr<WayPlanner> convolutions_;
   std::unique_ptr<StagedUpload> staged_;  // once it is needed

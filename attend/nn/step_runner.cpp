@@ -176,7 +176,7 @@ void StepRunner::send(const Step& step) {
   for (const SamplingParams& draw : next_draws_) std::ranges::copy(words_of(draw), std::back_inserter(sent_));
   sent_.insert(sent_.end(), step.moves.begin(), step.moves.end());
   for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
-  pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
+  pass_.backend().to_device_async(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
 
 // The first step on new memory is often the only one, where a beam search moves the rows of its caches at every step.
