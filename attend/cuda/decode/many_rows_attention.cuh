@@ -11,14 +11,6 @@
 
 namespace attend::cuda {
 
-// 16 bytes of bf16.
-__device__ __forceinline__ void widen(const Words& bits, float (&x)[8]) {
-  const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
-  ATTEND_UNROLLED
-  for (int i = 0; i < 4; ++i)
-    x[2 * i] = std::bit_cast<float>(words[i] << 16), x[2 * i + 1] = std::bit_cast<float>(words[i] & 0xffff0000u);
-}
-
 // Where the keys of a row lie: in its own row of a cache or memory, or each in the row that a table names. first: key 0
 // of row 0, this lane's columns; the value lies `value` elements behind, the next key `next`. A row has room for so
 // many.

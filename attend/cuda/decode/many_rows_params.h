@@ -1,6 +1,7 @@
 // What the kernel of many_rows_kernel.cuh is given, and the few types that it has in registers.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "attend/cuda/decode/step_stamps.cuh"
@@ -27,6 +28,14 @@ struct alignas(16) [[gnu::may_alias]] Words {
 struct alignas(16) [[gnu::may_alias]] Floats {
   float x, y, z, w;
 };
+
+// 16 bytes of bf16.
+__device__ __forceinline__ void widen(const Words& bits, float (&x)[8]) {
+  const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+  ATTEND_UNROLLED
+  for (int i = 0; i < 4; ++i)
+    x[2 * i] = std::bit_cast<float>(words[i] << 16), x[2 * i + 1] = std::bit_cast<float>(words[i] & 0xffff0000u);
+}
 
 struct ManyRowsParams {
   const std::uint8_t* packed = nullptr;         // ManyShape: layers of phases of blocks
