@@ -246,16 +246,9 @@ Rows some_rows(Model& model, int count, int longest) {
   for (const float x : model.numbers(count * Model::C, 1.0f)) rows.x.push_back(bf16_of(x));
   return rows;
 }
-// Groups of neighbours that read one memory. All rows of a group are as long, and their positions lie in any of its
-// rows. ragged: memories have lengths of their own, the first is empty.
-Rows some_groups(Model& model, int count, int group, int longest, bool ragged) {
-  Rows rows = some_rows(model, count, longest);
-  rows.group = static_cast<std::size_t>(group);
-  rows.memories.resize(model.layers.size());
-  for (auto& memory : rows.memories)
-    for (const float x : model.numbers(count / group * Rows::kRoom * 2 * Model::C, 1.0f)) memory.push_back(bf16_of(x));
-  for (int i = 0; ragged && i < count / group; ++i) rows.memory_lengths.push_back((Rows::kRoom + i * 69) % 70);
-  if (group == 1) return rows;
+// Beams: all rows of a group of neighbours are as long, and their positions lie in any of its rows.
+void share_positions(Rows& rows, int group) {
+  const auto count = static_cast<int>(rows.lengths.size());
   for (int row = 0; row < count; ++row) {
     const int first = row / group * group;
     rows.lengths[static_cast<std::size_t>(row)] = rows.lengths[static_cast<std::size_t>(first)];
@@ -264,6 +257,21 @@ Rows some_groups(Model& model, int count, int group, int longest, bool ragged) {
                                                                  static_cast<std::uint64_t>(position)) %
                                                      static_cast<std::uint32_t>(group)));
   }
+}
+Rows some_beams(Model& model, int count, int group, int longest) {
+  Rows rows = some_rows(model, count, longest);
+  share_positions(rows, group);
+  return rows;
+}
+// Beams that read one memory a group. ragged: memories have lengths of their own, the first is empty.
+Rows some_groups(Model& model, int count, int group, int longest, bool ragged) {
+  Rows rows = some_rows(model, count, longest);
+  rows.group = static_cast<std::size_t>(group);
+  rows.memories.resize(model.layers.size());
+  for (auto& memory : rows.memories)
+    for (const float x : model.numbers(count / group * Rows::kRoom * 2 * Model::C, 1.0f)) memory.push_back(bf16_of(x));
+  for (int i = 0; ragged && i < count / group; ++i) rows.memory_lengths.push_back((Rows::kRoom + i * 69) % 70);
+  if (group > 1) share_positions(rows, group);
   return rows;
 }
 
@@ -324,6 +332,7 @@ TEST_F(ManyRows, AreAStep) {
   expect_step<8>(34, 5, 1);
   expect_step<2>(9, 10, 1);
   expect_step<4>(18, 5, 1);
+  expect_step<1>(some_beams(model_, 6, 3, 70), 1);
 }
 
 class LongManyRows : public ManyRows {};
@@ -336,6 +345,8 @@ TEST_F(LongManyRows, AreAStep) {
   expect_step<2>(16, 30, 1);
   expect_step<8>(33, 30, 1);
   expect_step<4>(32, 5, 1);
+  expect_step<8>(some_beams(model_, 60, 4, 90), 1);
+  expect_step<2>(some_beams(model_, 10, 5, 150), 1);
 }
 
 TEST_F(ManyReaders, AreAStep) {

@@ -11,16 +11,58 @@
 
 namespace attend::cuda {
 
-// Where the keys of a row lie: in its own row of a cache or memory, or each in the row that a table names. first: key 0
-// of row 0, this lane's columns; the value lies `value` elements behind, the next key `next`. A row has room for so
-// many.
+// Where the keys of a row lie. first: key 0 of row 0, this lane's columns; the value lies `value` elements behind, the
+// next key `next`. A row has room for so many. With a table each lies in the row that it names, else all in `row`.
 struct KeyPlaces {
   const std::uint16_t* first;
   int value, next, room, row, keys;
-  const std::int32_t* rows = nullptr;
+  const std::int32_t* table = nullptr;
 };
 
-template <int Tiles, class Machine>
+// A lane's keys of the batch under way and of the next: number i lies kApart keys behind the one before. Without a
+// table these steps are constants in the instructions that load, and nothing is looked up.
+template <class Plan, bool Table>
+class KeyWalk {
+ public:
+  static constexpr int kAtOnce = Plan::kAtOnce, kApart = Plan::kWarpsOfRow * 4;
+
+  __device__ __forceinline__ KeyWalk(const KeyPlaces& places, int warp, int lane) : at_(places) {
+    const int key = Plan::key(warp, 0, lane);
+    left_ = at_.keys - key;
+    if constexpr (Table) {
+      at_.table += at_.row * at_.room + key;
+      at_.first += static_cast<std::int64_t>(key) * at_.next;
+    } else {
+      at_.first += (static_cast<std::int64_t>(at_.row) * at_.room + key) * at_.next;
+    }
+  }
+  __device__ __forceinline__ bool has(int i) const { return i * kApart < left_; }
+  __device__ __forceinline__ const std::uint16_t* key(int i) const {
+    const std::uint16_t* place = at_.first + i * kApart * at_.next;
+    if constexpr (Table) place += static_cast<std::int64_t>(rows_[i % kAtOnce] * at_.room) * at_.next;
+    return place;
+  }
+  __device__ __forceinline__ const std::uint16_t* value(int i) const { return key(i) + at_.value; }
+  // The rows of four keys from number `first` on, long before these are loaded.
+  __device__ __forceinline__ void look_up(int first) {
+    if constexpr (Table) {
+      ATTEND_UNROLLED
+      for (int i = 0; i < kAtOnce; ++i)
+        if (has(first + i)) rows_[i] = at_.table[(first + i) * kApart];
+    }
+  }
+  __device__ __forceinline__ void advance() {
+    left_ -= kAtOnce * kApart, at_.first += kAtOnce * kApart * at_.next;
+    if constexpr (Table) at_.table += kAtOnce * kApart;
+  }
+
+ private:
+  KeyPlaces at_;
+  int left_;                // keys of the row from this lane's first on
+  int rows_[kAtOnce] = {};  // of the keys that are loaded next
+};
+
+template <int Tiles, class Machine, bool Table>
 class ManyAttention {
  public:
   using Plan = ManyKeys<Tiles>;
@@ -31,8 +73,12 @@ class ManyAttention {
 
   // These keys are older than this step.
   __device__ __forceinline__ ManyAttention(const KeyPlaces& places, int warp, int lane)
-      : at_(places), warp_(warp), lane_(lane) {
-    look_up(0), load_keys(0), load_values(0), look_up(1);
+      : walk_(places, warp, lane),
+        batches_(Plan::batches(places.keys)),
+        begins_(warp % Plan::kWarpsOfRow == 0 && lane < 8) {
+    walk_.look_up(0);
+    load_keys(0), load_values(0);
+    walk_.look_up(kAtOnce);
   }
 
   // query and newest: of this lane's columns.
@@ -41,7 +87,7 @@ class ManyAttention {
     widen_query(query, q);
     widen(newest_key, k);
     const float score = score_of(q, k);
-    if (warp_ % Plan::kWarpsOfRow == 0 && lane_ < 8) {  // one key and value of the row as all others
+    if (begins_) {  // one key and value of the row as all others
       maximum = score, sum = 1;
       widen(newest_value, o);
     }
@@ -66,32 +112,18 @@ class ManyAttention {
     for (int e = 0; e < 8; ++e) q[e] *= kScale;
   }
   __device__ __forceinline__ void take_all(const float (&q)[8]) {
-    const int batches = Plan::batches(at_.keys);
-    for (int i = 0; i < batches; ++i) take(i, q);
+    for (int i = 0; i < batches_; ++i) take(q);
     join_lanes();
   }
-  __device__ __forceinline__ int key(int batch, int i) const { return Plan::key(warp_, batch * kAtOnce + i, lane_); }
-  // The rows in which a batch of keys lies.
-  __device__ __forceinline__ void look_up(int batch) {
+  __device__ __forceinline__ void load_keys(int first) {
     ATTEND_UNROLLED
     for (int i = 0; i < kAtOnce; ++i)
-      if (!at_.rows)
-        rows_[i] = at_.row;
-      else if (key(batch, i) < at_.keys)
-        rows_[i] = at_.rows[at_.row * at_.room + key(batch, i)];
+      if (walk_.has(first + i)) k_[i] = Machine::load_once(walk_.key(first + i));
   }
-  __device__ __forceinline__ const std::uint16_t* place(int batch, int i) const {
-    return at_.first + (static_cast<std::int64_t>(rows_[i]) * at_.room + key(batch, i)) * at_.next;
-  }
-  __device__ __forceinline__ void load_keys(int batch) {
+  __device__ __forceinline__ void load_values(int first) {
     ATTEND_UNROLLED
     for (int i = 0; i < kAtOnce; ++i)
-      if (key(batch, i) < at_.keys) k_[i] = Machine::load_once(place(batch, i));
-  }
-  __device__ __forceinline__ void load_values(int batch) {
-    ATTEND_UNROLLED
-    for (int i = 0; i < kAtOnce; ++i)
-      if (key(batch, i) < at_.keys) v_[i] = Machine::load_once(place(batch, i) + at_.value);
+      if (walk_.has(first + i)) v_[i] = Machine::load_once(walk_.value(first + i));
   }
   static __device__ __forceinline__ float score_of(const float (&q)[8], const float (&k)[8]) {
     float score = 0;
@@ -101,17 +133,17 @@ class ManyAttention {
     for (int step = 4; step > 0; step >>= 1) score += Machine::shuffle_xor(score, step);
     return score;
   }
-  __device__ __forceinline__ void take(int batch, const float (&q)[8]) {
+  __device__ __forceinline__ void take(const float (&q)[8]) {
     float scores[kAtOnce], top = maximum;
     ATTEND_UNROLLED
     for (int i = 0; i < kAtOnce; ++i) {
       float k[8];
       widen(k_[i], k);
       scores[i] = score_of(q, k);
-      if (key(batch, i) >= at_.keys) scores[i] = -INFINITY;
+      if (!walk_.has(i)) scores[i] = -INFINITY;
       top = fmaxf(top, scores[i]);
     }
-    load_keys(batch + 1);
+    load_keys(kAtOnce);
     const float scale = weight_of(maximum, top);
     maximum = top;
     sum *= scale;
@@ -127,8 +159,9 @@ class ManyAttention {
       ATTEND_UNROLLED
       for (int e = 0; e < 8; ++e) o[e] += weight * v[e];
     }
-    load_values(batch + 1);
-    look_up(batch + 2);
+    load_values(kAtOnce);
+    walk_.advance();
+    walk_.look_up(kAtOnce);
   }
   // The four keys that a warp takes at once become one.
   __device__ __forceinline__ void join_lanes() {
@@ -143,9 +176,9 @@ class ManyAttention {
     }
   }
 
-  KeyPlaces at_;
-  int warp_, lane_;
-  int rows_[kAtOnce] = {};  // of the keys that are loaded next
+  KeyWalk<Plan, Table> walk_;
+  int batches_;
+  bool begins_;
   Words k_[kAtOnce] = {}, v_[kAtOnce] = {};
 };
 

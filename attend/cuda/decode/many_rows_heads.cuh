@@ -66,18 +66,28 @@ class ManyRowsHeads : public ManyRowsExchange<Shape, Tiles, Machine, Stamps> {
     multiply(Input{}, s_.x, weights);
     if (orders()) fetch(3 * layer + 2);
     note(layer, Moment::kInput, Moment::kMultiplied);
-
+    if (p_.places)  // of beams
+      attend_to_cache<true>(four, layer);
+    else
+      attend_to_cache<false>(four, layer);
+    if (owns()) join_warps(Stream::kBehindAttention, layer);
+    note(layer, Moment::kAttend, Moment::kDone);
+    fetch_keys_to_l2(layer + 1);
+  }
+  // The newest key and value join the cache, and all are attended to. Table: it names the rows in which older ones lie.
+  template <bool Table, class Four>
+  __device__ void attend_to_cache(Four& four, int layer) {
     // Older keys are loaded while the partial sums are on their way.
     std::uint16_t* cache = p_.caches[layer];
     const int number = ManyKeys<Tiles>::row(warp());
-    ManyAttention<Tiles, Machine> attention({.first = cache + cluster_ * D + lane() % 8 * 8,
-                                             .value = C,
-                                             .next = 2 * C,
-                                             .room = static_cast<int>(p_.capacity),
-                                             .row = dealt_row(rank_, number),
-                                             .keys = old_keys_,
-                                             .rows = p_.places},
-                                            warp(), lane());
+    ManyAttention<Tiles, Machine, Table> attention({.first = cache + cluster_ * D + lane() % 8 * 8,
+                                                    .value = C,
+                                                    .next = 2 * C,
+                                                    .room = static_cast<int>(p_.capacity),
+                                                    .row = dealt_row(rank_, number),
+                                                    .keys = old_keys_,
+                                                    .table = p_.places},
+                                                   warp(), lane());
     if (mine_ > 0) wait(Gate::kRounded);
     note(layer, Moment::kInput, Moment::kMet);
     if (four.i < mine_) {
@@ -96,9 +106,6 @@ class ManyRowsHeads : public ManyRowsExchange<Shape, Tiles, Machine, Stamps> {
     }
     Machine::sync();
     note(layer, Moment::kAttend, Moment::kMultiplied);
-    if (owns()) join_warps(Stream::kBehindAttention, layer);
-    note(layer, Moment::kAttend, Moment::kDone);
-    fetch_keys_to_l2(layer + 1);
   }
   // Queries of this rank's rows, and their attention to the memory.
   __device__ void attend_to_memory(int layer) {
@@ -111,13 +118,13 @@ class ManyRowsHeads : public ManyRowsExchange<Shape, Tiles, Machine, Stamps> {
     if (orders()) fetch_query(layer + 1);
     note(layer, Moment::kQuery, Moment::kMultiplied);
     const int number = ManyKeys<Tiles>::row(warp());
-    ManyAttention<Tiles, Machine> attention({.first = p_.memories[layer] + cluster_ * D + lane() % 8 * 8,
-                                             .value = C,
-                                             .next = 2 * C,
-                                             .room = p_.memory_room,
-                                             .row = dealt_row(rank_, number) / p_.group,
-                                             .keys = memory_keys_},
-                                            warp(), lane());
+    ManyAttention<Tiles, Machine, false> attention({.first = p_.memories[layer] + cluster_ * D + lane() % 8 * 8,
+                                                    .value = C,
+                                                    .next = 2 * C,
+                                                    .room = p_.memory_room,
+                                                    .row = dealt_row(rank_, number) / p_.group,
+                                                    .keys = memory_keys_},
+                                                   warp(), lane());
     if (mine_ > 0) wait(Gate::kRounded);
     note(layer, Moment::kQuery, Moment::kMet);
     if (four.i < mine_) {
@@ -139,7 +146,8 @@ class ManyRowsHeads : public ManyRowsExchange<Shape, Tiles, Machine, Stamps> {
 
  private:
   // What a warp has found.
-  __device__ void keep(const ManyAttention<Tiles, Machine>& attention) {
+  template <bool Table>
+  __device__ void keep(const ManyAttention<Tiles, Machine, Table>& attention) {
     if (lane() < 8) {
       auto* to = reinterpret_cast<Floats*>(&s_.attention.found[warp()][lane() * 8]);
       to[0] = {attention.o[0], attention.o[1], attention.o[2], attention.o[3]};
@@ -157,7 +165,7 @@ class ManyRowsHeads : public ManyRowsExchange<Shape, Tiles, Machine, Stamps> {
     for (int i = 0; i < kWarpsOfRow; ++i) top = fmaxf(top, s_.attention.softmax[first + i][0]);
     ATTEND_UNROLLED
     for (int i = 0; i < kWarpsOfRow; ++i) {
-      const float weight = ManyAttention<Tiles, Machine>::weight_of(s_.attention.softmax[first + i][0], top);
+      const float weight = ManyAttention<Tiles, Machine, false>::weight_of(s_.attention.softmax[first + i][0], top);
       const Floats found = *reinterpret_cast<const Floats*>(&s_.attention.found[first + i][column]);
       sum += weight * s_.attention.softmax[first + i][1];
       x[0] += weight * found.x, x[1] += weight * found.y, x[2] += weight * found.z, x[3] += weight * found.w;
