@@ -66,9 +66,10 @@ struct DecoderStepShape {
     alignas(128) std::uint8_t output[kOutput];
     alignas(128) std::uint8_t expand[kExpand];
     alignas(128) std::uint8_t contract[kContract];
-    alignas(16) Message<kProjected> projected[kStepRanks], own_projected;  // from each rank, and this block's own
-    alignas(16) Message<kHidden> hidden[kStepRanks], own_hidden;
-    alignas(16) Message<kStepHead> mixed[kStepRanks], own_mixed;
+    // From each rank; a block writes its own in its place, and sends it to the others.
+    alignas(16) Message<kProjected> projected[kStepRanks];
+    alignas(16) Message<kHidden> hidden[kStepRanks];
+    alignas(16) Message<kStepHead> mixed[kStepRanks];
     alignas(16) float sums[R * 3456];            // of a product, before they are added up
     float stream[R][kSlice], scaled[R][kSlice];  // this rank's columns, and times the norm's weight
     float full[R][kMost], out[R][kStepHead];     // q, k, v or hidden units; what the head attended to

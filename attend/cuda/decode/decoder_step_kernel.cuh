@@ -83,13 +83,14 @@ class DecoderStepBlock {
                kBytes, gate(Which));
   }
 
-  // A message to all ranks of the cluster. Its parts are in place in `own` when all threads have come here.
+  // This rank's message to all others of the cluster. Its parts are in place when all threads have come here.
   template <class Message>
-  __device__ void send_to_all(Message (&to)[kStepRanks], const Message& own, Gate which) {
+  __device__ void send_to_all(Message (&messages)[kStepRanks], Gate which) {
     shared_for_copies();
     __syncthreads();
-    if (thread_ == 0) barrier_expect(gate(which), kStepRanks * sizeof(Message));
-    if (thread_ < kStepRanks) send_bytes(&to[rank_], &own, sizeof(Message), gate(which), thread_);
+    const Message& own = messages[rank_];
+    if (thread_ == 0) barrier_expect(gate(which), (kStepRanks - 1) * sizeof(Message));
+    if (thread_ < kStepRanks && thread_ != rank_) send_bytes(&own, &own, sizeof(Message), gate(which), thread_);
   }
 
   // stream += bias + what all heads have added to this rank's columns, as it comes; then its product with the norm's
@@ -170,12 +171,12 @@ class DecoderStepBlock {
   };
   // The normed stream's projection to J columns, by all ranks together: take(row, column, value), a thread per column.
   template <int J, class Message, class Take>
-  __device__ void first_projection(const FirstProjection<J>& w, Message (&all)[kStepRanks], Message& own, Gate which,
-                                   Take&& take) {
+  __device__ void first_projection(const FirstProjection<J>& w, Message (&all)[kStepRanks], Gate which, Take&& take) {
+    Message& own = all[rank_];
     if (thread_ < R) put_moments(own.extra(thread_), thread_);
     step_product<R, S, J>(w.matrix, &s_.scaled[0][0], S, s_.sums,
                           [&](int r, int j, float x, float) { own.of[r][j] = x; });
-    send_to_all(all, own, which);
+    send_to_all(all, which);
     wait(which);
     if (thread_ < J)
 #pragma unroll
@@ -204,7 +205,7 @@ class DecoderStepBlock {
     wait(kInput);
     const FirstProjection<kProjected> w(s_.input);
     read_stream(p_.from_hidden, flag_ - 1, layer == 0, w.bias, w.weight);
-    first_projection(w, s_.projected, s_.own_projected, kProjections, [&](int r, int j, float x) {
+    first_projection(w, s_.projected, kProjections, [&](int r, int j, float x) {
       constexpr float kScale = 0.125f * kLog2OfE;  // 1 / √64, for powers of two
       static_assert(D == 64);
       const bf16 rounded = from_float<bf16>(x);
@@ -316,10 +317,10 @@ class DecoderStepBlock {
         const float weight = weight_of(s_.softmaxes[r][w][0], top);
         sum += weight * s_.softmaxes[r][w][1], o += weight * s_.sums[(r * kStepWarps + w) * D + d];
       }
-      s_.own_mixed.of[r][d] = o;
-      if (d == 0) s_.own_mixed.extra(r)[0] = top, s_.own_mixed.extra(r)[1] = sum;
+      s_.mixed[rank_].of[r][d] = o;
+      if (d == 0) s_.mixed[rank_].extra(r)[0] = top, s_.mixed[rank_].extra(r)[1] = sum;
     }
-    send_to_all(s_.mixed, s_.own_mixed, kSoftmaxes);
+    send_to_all(s_.mixed, kSoftmaxes);
     wait(kSoftmaxes);
     for (int i = thread_; i < R * D; i += kStepThreads) {  // joins the ranks
       const int r = i / D, d = i % D;
@@ -343,7 +344,7 @@ class DecoderStepBlock {
     wait(kExpand);
     const FirstProjection<kHidden> w(s_.expand);
     read_stream(p_.from_attention, flag_, false, w.bias, w.weight);
-    first_projection(w, s_.hidden, s_.own_hidden, kHiddenUnits, [&](int r, int j, float x) {
+    first_projection(w, s_.hidden, kHiddenUnits, [&](int r, int j, float x) {
       float value[1] = {x};
       activate(p_.activation, value);
       s_.full[r][j] = value[0];
@@ -358,8 +359,8 @@ class DecoderStepBlock {
   // The last sums and the norm after the last layer, by the first cluster.
   __device__ void finish() {
     read_stream(p_.from_hidden, flag_, false, p_.last_bias + rank_ * S, p_.norm_weight + rank_ * S);
-    if (thread_ < R) put_moments(s_.own_projected.extra(thread_), thread_);
-    send_to_all(s_.projected, s_.own_projected, kProjections);
+    if (thread_ < R) put_moments(s_.projected[rank_].extra(thread_), thread_);
+    send_to_all(s_.projected, kProjections);
     wait(kProjections);
     for (int i = thread_; i < R * S; i += kStepThreads) {
       const int r = i / S, column = rank_ * S + i % S;
