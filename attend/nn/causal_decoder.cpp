@@ -2,6 +2,7 @@
 #include "attend/nn/causal_decoder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/nn/narrowed.h"
@@ -120,11 +121,19 @@ void CausalDecoder::reorder(std::span<const std::int32_t> from) {
     const Tensor places = table_->places_of(from);
     for (KvCache& cache : caches_) cache.gather(places, rows_.count());
     table_->reset(rows_.count());
+    take_single_step();
     return runner_.memory_moved();
   }
   const RowMoves moves = history_.move(pass_.backend(), from);
   for (KvCache& cache : caches_)
     if (cache.reorder(moves)) runner_.memory_moved();
+}
+
+// The first rows may have been too many for a step in one kernel.
+void CausalDecoder::take_single_step() {
+  if (single_ || !rings_.empty() || pass_.probe()) return;
+  auto one = model_.single_step(pass_.backend(), rows_.count());
+  if (one && one->follows_rows()) single_ = std::move(one);
 }
 
 // A probe expects the rows of open texts only.

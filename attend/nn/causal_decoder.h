@@ -42,6 +42,7 @@ class CausalDecoder : public StepModel {
   CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group, std::int64_t room);
   Tensor read_prompts();  // -> logits [R, V]
   bool has_table() const;
+  void take_single_step();
   Tensor next(const StepRunner::Newest& newest);  // -> logits [R, V]
 
   const CausalModel& model_;

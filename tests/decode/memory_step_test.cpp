@@ -89,7 +89,8 @@ TEST_P(MemoryStep, GivesTheLogitsOfTheLayers) {
       std::int64_t sources;
       std::size_t group;
     };
-    for (const auto& [count, group] : {Rows{3, 1}, Rows{40, 1}, Rows{1, 1}, Rows{3, 4}, Rows{16, 4}, Rows{1, 2}}) {
+    for (const auto& [count, group] :
+         {Rows{3, 1}, Rows{40, 1}, Rows{1, 1}, Rows{3, 4}, Rows{16, 4}, Rows{1, 2}, Rows{24, 4}}) {
       SCOPED_TRACE(std::to_string(config.width) + " wide, " + std::to_string(count) + " times " +
                    std::to_string(group));
       const auto expected = logits(model, count, group, false), actual = logits(model, count, group, true);
