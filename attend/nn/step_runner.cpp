@@ -68,11 +68,27 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   note_missed(step);
   if (goes_on && !step.entered.empty()) join(step);
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
-  while (goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit && !rolls_over(step, under_way_))
+  const bool idle = long_empty(step);
+  while (goes_ahead() && !idle && under_way_ < kAhead && furthest + under_way_ < step.limit &&
+         !rolls_over(step, under_way_))
     launch(body);
   if (draws_) return {values_, log_sums_, ids_, chosen_, drawn_logits_};
   if (top_k_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
+}
+
+// On the device the positions of empty rows move on like those of others, and attention to what lies there takes its
+// time: 64 rows of which one was a text took 0.72 ms a step, and 64 texts 0.43. So now and then no step is launched
+// ahead, and the next one sends all positions again.
+bool StepRunner::long_empty(const Step& step) {
+  constexpr std::int64_t kMost = 48;
+  empty_.resize(step.positions.size());
+  bool any = false;
+  for (std::size_t row = 0; row < empty_.size(); ++row) {
+    empty_[row] = step.positions[row] < 0 ? empty_[row] + 1 : 0;
+    any = any || empty_[row] > kMost;
+  }
+  return any;
 }
 
 bool StepRunner::rolls_over(const Step& step, std::int64_t steps) const {
@@ -157,6 +173,7 @@ void StepRunner::prepare(const Step& step) {
 
 void StepRunner::send(const Step& step) {
   // An empty row computes its first position; the text that enters next overwrites what it writes.
+  empty_.assign(step.positions.size(), 0);
   next_.clear();
   for (std::int64_t position : step.positions) next_.push_back(std::max<std::int64_t>(position, 0));
   sent_.clear();

@@ -81,6 +81,7 @@ class StepRunner {
   void join(const Step& step);
   bool expected(const Step& step) const;
   bool goes_ahead() const;
+  bool long_empty(const Step& step);
 
   // The i32 words that host and device share, in this order: positions, lengths, slots, slots of each ring, tokens
   // [rows] each, values [rows, top_k], log_sums [rows], ids [rows, top_k]. With top_k 1 the ids are the tokens, where
@@ -121,7 +122,8 @@ class StepRunner {
   // Per row: how many running steps do not include it, and whether the step returned last did not.
   std::vector<std::int64_t> missing_;
   std::vector<bool> missed_;
-  Tensor joining_;  // i32: indices and values of the words of rows that join
+  std::vector<std::int64_t> empty_;  // per row: steps since it was sent, or held a text
+  Tensor joining_;                   // i32: indices and values of the words of rows that join
   static constexpr std::int64_t kAhead = 2;
   std::vector<std::int32_t> joins_[kAhead + 1];  // may still be in transfer to the device
   std::size_t next_joins_ = 0;
