@@ -25,7 +25,7 @@ struct CpuOptions {
 };
 
 // Used by one thread at a time, like its pool.
-class CpuBackend final : public Backend {
+class CpuBackend : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options = {});
   ~CpuBackend() override;
