@@ -63,27 +63,22 @@ __device__ __forceinline__ void wgmma_add_columns(float (&c)[4][4], std::uint64_
 #endif
 }
 
-// c [64, 48] = A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_set_rows(float (&c)[6][4], std::uint64_t a, std::uint64_t b) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23"
-      "}, %24, %25, p, 1, 1, 0, 0;\n}\n"
-      : "=f"(c[0][0]), "=f"(c[0][1]), "=f"(c[0][2]), "=f"(c[0][3]), "=f"(c[1][0]), "=f"(c[1][1]), "=f"(c[1][2]),
-        "=f"(c[1][3]), "=f"(c[2][0]), "=f"(c[2][1]), "=f"(c[2][2]), "=f"(c[2][3]), "=f"(c[3][0]), "=f"(c[3][1]),
-        "=f"(c[3][2]), "=f"(c[3][3]), "=f"(c[4][0]), "=f"(c[4][1]), "=f"(c[4][2]), "=f"(c[4][3]), "=f"(c[5][0]),
-        "=f"(c[5][1]), "=f"(c[5][2]), "=f"(c[5][3])
-      : "l"(a), "l"(b));
-#endif
+// What c held is not needed any more. No instruction: it tells the compiler that the registers of c are free until a
+// product sets them. Without it attention_forward_stream spills.
+template <int N>
+__device__ __forceinline__ void forget(float (&c)[N][4]) {
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) asm volatile("" : "=f"(c[j][e]));
 }
 
-// c [64, 48] += A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_add_rows(float (&c)[6][4], std::uint64_t a, std::uint64_t b) {
+// c [64, 48] = or += A · Bᵀ, both in shared memory and read along their rows. add: a constant once loops are unrolled.
+__device__ __forceinline__ void wgmma_rows(float (&c)[6][4], std::uint64_t a, std::uint64_t b, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if (!add) forget(c);
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %26, 0;\nwgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23"
       "}, %24, %25, p, 1, 1, 0, 0;\n}\n"
@@ -91,7 +86,7 @@ __device__ __forceinline__ void wgmma_add_rows(float (&c)[6][4], std::uint64_t a
         "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]),
         "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]),
         "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3])
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 #endif
 }
 
@@ -133,28 +128,12 @@ __device__ __forceinline__ void wgmma_set(float (&c)[8][4], const std::uint32_t 
 #endif
 }
 
-// c [64, 64] = A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_set_rows(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
+// c [64, 64] = or += A · Bᵀ, both in shared memory and read along their rows.
+__device__ __forceinline__ void wgmma_rows(float (&c)[8][4], std::uint64_t a, std::uint64_t b, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if (!add) forget(c);
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-      "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-      : "=f"(c[0][0]), "=f"(c[0][1]), "=f"(c[0][2]), "=f"(c[0][3]), "=f"(c[1][0]), "=f"(c[1][1]), "=f"(c[1][2]),
-        "=f"(c[1][3]), "=f"(c[2][0]), "=f"(c[2][1]), "=f"(c[2][2]), "=f"(c[2][3]), "=f"(c[3][0]), "=f"(c[3][1]),
-        "=f"(c[3][2]), "=f"(c[3][3]), "=f"(c[4][0]), "=f"(c[4][1]), "=f"(c[4][2]), "=f"(c[4][3]), "=f"(c[5][0]),
-        "=f"(c[5][1]), "=f"(c[5][2]), "=f"(c[5][3]), "=f"(c[6][0]), "=f"(c[6][1]), "=f"(c[6][2]), "=f"(c[6][3]),
-        "=f"(c[7][0]), "=f"(c[7][1]), "=f"(c[7][2]), "=f"(c[7][3])
-      : "l"(a), "l"(b));
-#endif
-}
-
-// c [64, 64] += A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_add_rows(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
       "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
@@ -163,7 +142,7 @@ __device__ __forceinline__ void wgmma_add_rows(float (&c)[8][4], std::uint64_t a
         "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]),
         "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
         "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3])
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 #endif
 }
 
@@ -236,35 +215,12 @@ __device__ __forceinline__ void wgmma_set(float (&c)[16][4], const std::uint32_t
 #endif
 }
 
-// c [64, 128] = A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_set_rows(float (&c)[16][4], std::uint64_t a, std::uint64_t b) {
+// c [64, 128] = or += A · Bᵀ, both in shared memory and read along their rows.
+__device__ __forceinline__ void wgmma_rows(float (&c)[16][4], std::uint64_t a, std::uint64_t b, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if (!add) forget(c);
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, p, 1, 1, 0, 0;\n}\n"
-      : "=f"(c[0][0]), "=f"(c[0][1]), "=f"(c[0][2]), "=f"(c[0][3]), "=f"(c[1][0]), "=f"(c[1][1]), "=f"(c[1][2]),
-        "=f"(c[1][3]), "=f"(c[2][0]), "=f"(c[2][1]), "=f"(c[2][2]), "=f"(c[2][3]), "=f"(c[3][0]), "=f"(c[3][1]),
-        "=f"(c[3][2]), "=f"(c[3][3]), "=f"(c[4][0]), "=f"(c[4][1]), "=f"(c[4][2]), "=f"(c[4][3]), "=f"(c[5][0]),
-        "=f"(c[5][1]), "=f"(c[5][2]), "=f"(c[5][3]), "=f"(c[6][0]), "=f"(c[6][1]), "=f"(c[6][2]), "=f"(c[6][3]),
-        "=f"(c[7][0]), "=f"(c[7][1]), "=f"(c[7][2]), "=f"(c[7][3]), "=f"(c[8][0]), "=f"(c[8][1]), "=f"(c[8][2]),
-        "=f"(c[8][3]), "=f"(c[9][0]), "=f"(c[9][1]), "=f"(c[9][2]), "=f"(c[9][3]), "=f"(c[10][0]), "=f"(c[10][1]),
-        "=f"(c[10][2]), "=f"(c[10][3]), "=f"(c[11][0]), "=f"(c[11][1]), "=f"(c[11][2]), "=f"(c[11][3]), "=f"(c[12][0]),
-        "=f"(c[12][1]), "=f"(c[12][2]), "=f"(c[12][3]), "=f"(c[13][0]), "=f"(c[13][1]), "=f"(c[13][2]), "=f"(c[13][3]),
-        "=f"(c[14][0]), "=f"(c[14][1]), "=f"(c[14][2]), "=f"(c[14][3]), "=f"(c[15][0]), "=f"(c[15][1]), "=f"(c[15][2]),
-        "=f"(c[15][3])
-      : "l"(a), "l"(b));
-#endif
-}
-
-// c [64, 128] += A · Bᵀ, both in shared memory and read along their rows.
-__device__ __forceinline__ void wgmma_add_rows(float (&c)[16][4], std::uint64_t a, std::uint64_t b) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
@@ -280,7 +236,7 @@ __device__ __forceinline__ void wgmma_add_rows(float (&c)[16][4], std::uint64_t 
         "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
         "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]),
         "+f"(c[15][3])
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 #endif
 }
 
@@ -346,10 +302,9 @@ struct GroupProducts {
                                                          std::uint32_t b_tile) {
     const TileDescriptor a = TileDescriptor::of<TileA>(a_tile + (row & ~63) * 128);
     const TileDescriptor b = TileDescriptor::of<TileB>(b_tile);
-    wgmma_set_rows(c, a.at(0), b.at(0));
 #pragma unroll
-    for (int k = 1; k < TileA::kColumns / 16; ++k)
-      wgmma_add_rows(c, a.at(along_columns<TileA>(k)), b.at(along_columns<TileB>(k)));
+    for (int k = 0; k < TileA::kColumns / 16; ++k)
+      wgmma_rows(c, a.at(along_columns<TileA>(k)), b.at(along_columns<TileB>(k)), k > 0);
   }
 
   template <class Tile, int N, int K>

@@ -127,10 +127,7 @@ struct Hopper {
   template <int N>
   static __device__ __forceinline__ void multiply_group(float (&c)[N][4], const void* x, const void* w, int half,
                                                         bool add) {
-    if (add)
-      wgmma_add_rows(c, blocks_at(x, half), blocks_at(w, half));
-    else
-      wgmma_set_rows(c, blocks_at(x, half), blocks_at(w, half));
+    wgmma_rows(c, blocks_at(x, half), blocks_at(w, half), add);
   }
   template <int N>
   static __device__ __forceinline__ void end_group(float (&c)[N][4]) {
