@@ -1,7 +1,7 @@
 // How an image with boxes becomes what a detector learns from, as settings and as a function: a part of it that keeps
-// every box whole, resized, mirrored (as Carion et al. 2020, section 4, do it, with their crop made to keep boxes), in
-// other light, normalised, and put into the upper left corner of a square that is the same for all images. So every
-// step of a run has one shape.
+// every box whole, resized, mirrored (as Carion et al. 2020, section 4, do it, with their crop made to keep boxes), its
+// colours jittered, normalised, and put into the upper left corner of a square that is the same for all images. So
+// every step of a run has one shape.
 #pragma once
 
 #include <cstddef>
