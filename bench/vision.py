@@ -2,7 +2,7 @@
 """ViT-B/16, Swin-T and ResNet-50 on 224 x 224 images: ours beside transformers with torch.compile, and beside ONNX Runtime
 on a CPU; random weights, interleaved, medians of one run.
 
-    bench/vision.py build/bench/vision [--models vit-b16 swin-t resnet-50] [--rounds 3] [--reps 20]      # one GPU, bf16
+    bench/vision.py build/bench/vision [--models vit-b16 swin-t resnet-50] [--work training] [--rounds 3] [--reps 20]      # one GPU, bf16
     bench/vision.py build/bench/vision --cpu --threads 2 [--forms f32 bf16 int8]                         # batch 1
     bench/vision.py build-gpu/bench/vision --all                                                         # both tables
 
@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from peers import onnxruntime_sessions, onnxruntime_static
 
 MODELS = ("vit-b16", "swin-t", "resnet-50")
+WORK = {"forward": (1, False), "forward-256": (256, False), "training": (256, True)}  # on a GPU: batch, and whether it learns
 
 
 def make(name):
@@ -100,7 +101,7 @@ def gpu(options):
     torch.set_float32_matmul_precision("high")
     print(f"{'work':34}{'ours ms':>10}{'torch ms':>10}{'ratio':>8}{'ours/s':>10}{'torch/s':>10}")
     for name in options.models:
-        for batch, training in ((1, False), (256, False), (256, True)):
+        for batch, training in (WORK[work] for work in options.work):
             torch.cuda.reset_peak_memory_stats()
             torch._dynamo.reset()  # it compiles one function eight times at most, and all models share one
             peer = None if options.no_torch else Torch(name, batch, training)
@@ -163,6 +164,7 @@ def cpu(options):
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("program")
 parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+parser.add_argument("--work", nargs="+", default=list(WORK), choices=WORK, help="GPU: what is timed")
 parser.add_argument("--cpu", action="store_true", help="a CPU beside ONNX Runtime, not a GPU beside torch")
 parser.add_argument("--all", action="store_true", help="the GPU, then the CPU")
 parser.add_argument("--forms", nargs="+", default=["f32", "bf16", "int8"], choices=["f32", "bf16", "int8"])
