@@ -63,8 +63,7 @@ struct ImageOptions : ImageInput {
     v("rand_augment_magnitude", rand_augment_magnitude, "RandAugment magnitude, 0 to 30.");
     v("rand_augment_varied", rand_augment_varied,
       "RandAugment: draw the magnitude of each operation from 0 to --rand-augment-magnitude. With 1 operation and 30 "
-      "that "
-      "is TrivialAugment.");
+      "that is TrivialAugment.");
     v("mixup", mixup, "Mixup: alpha of Beta(alpha, alpha); 0 disables it.");
     v("cutmix", cutmix, "CutMix: alpha of Beta(alpha, alpha); 0 disables it.");
     v("mix_until", mix_until,
