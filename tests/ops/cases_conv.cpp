@@ -172,6 +172,15 @@ static void add_conv_cases(std::vector<Case>& cases) {
   cases.push_back(conv_case({2, 5, 4, 3}, {6, 3, 3, 1}, {.padding = {1, 1}, .groups = 3}, true));
   cases.push_back(conv_case({1, 6, 6, 3}, {3, 3, 3, 1}, {.padding = {2, 2}, .dilation = {2, 2}, .groups = 3}, true));
   cases.push_back(conv_case({0, 5, 4, 3}, {3, 3, 3, 1}, {.padding = {1, 1}, .groups = 3}, true));
+  // The same in packs of channels: one pack, a slice that leaves threads idle, two slices, more pixels than a block has
+  // at once.
+  cases.push_back(conv_case({2, 5, 6, 8}, {8, 3, 3, 1}, {.padding = {1, 1}, .groups = 8}, true));
+  cases.push_back(conv_case({2, 7, 6, 24}, {24, 3, 3, 1}, {.stride = {2, 2}, .padding = {1, 1}, .groups = 24}, false));
+  cases.push_back(
+      conv_case({1, 9, 7, 264}, {264, 3, 3, 1}, {.stride = {1, 2}, .padding = {1, 1}, .groups = 264}, true));
+  cases.push_back(conv_case({3, 40, 30, 16}, {16, 3, 3, 1}, {.padding = {1, 1}, .groups = 16}, false));
+  cases.push_back(conv_case({1, 8, 9, 16}, {16, 3, 3, 1},
+                            {.stride = {3, 3}, .padding = {2, 2}, .dilation = {2, 2}, .groups = 16}, true));
 
   cases.push_back(transpose_case({2, 3, 4, 3}, {3, 4, 4, 2}, {.stride = {2, 2}, .padding = {1, 1}}, {0, 0}, true));
   cases.push_back(transpose_case({1, 3, 2, 4}, {4, 3, 3, 2}, {.stride = {2, 2}, .padding = {1, 1}}, {1, 1}, false));

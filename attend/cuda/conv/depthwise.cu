@@ -1,8 +1,10 @@
-// Depthwise convolutions: a thread per result, neighbours on neighbouring channels, so that reads are whole lines.
-// Places are found with 32-bit divisions where the sizes allow: 64-bit ones were most of a kernel of nine taps.
+// Depthwise convolutions of any window: a thread per result, neighbours on neighbouring channels, so that reads are
+// whole lines. Windows of 3 x 3 over packs of channels have depthwise_packs.cu. Places are found with 32-bit divisions
+// where the sizes allow: 64-bit ones were most of a kernel of nine taps.
 #include <algorithm>
 
 #include "attend/cuda/conv/convolution.cuh"
+#include "attend/cuda/conv/depthwise_packs.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 
 namespace attend::cuda {
@@ -88,6 +90,7 @@ void with_index(std::int64_t size, Body&& body) {
 
 void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
                const Grad& y) {
+  if (packs_fit(c, {x, bias, y.into})) return depthwise_packs(backend, c, x, weight, bias, y);
   const std::int64_t size = y.into.size();
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
@@ -102,6 +105,7 @@ void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const
 
 void depthwise_input(const CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
                      const Grad& dx) {
+  if (packs_fit(c, {dy, dx.into})) return depthwise_input_packs(backend, c, dy, weight, dx);
   const std::int64_t size = dx.into.size();
   with_float(dy.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
@@ -114,6 +118,7 @@ void depthwise_input(const CudaBackend& backend, const Conv& c, const Tensor& dy
 }
 
 void depthwise_weight(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy, const Grad& dweight) {
+  if (packs_fit(c, {x, dy})) return depthwise_weight_packs(backend, c, x, dy, dweight);
   const std::int64_t size = dweight.into.size();
   const std::int64_t chunk = divide_up(c.pixels(), std::min<std::int64_t>(1024, divide_up(c.pixels(), 64)));
   const std::int64_t chunks = divide_up(c.pixels(), chunk);
