@@ -89,6 +89,7 @@ inline DropRule rule_of(const Dropout& dropout) {
   rule.key = {static_cast<std::uint64_t>(dropout.seed[1]) << 32 | dropout.seed[0], dropout.stream};
   rule.threshold = dropout_threshold(dropout.rate);
   rule.scale = dropout_scale(dropout.rate);
+  rule.group = static_cast<std::uint64_t>(dropout.group);
   return rule;
 }
 

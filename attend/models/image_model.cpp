@@ -2,7 +2,6 @@
 #include "attend/models/image_model.h"
 
 #include "attend/base/error.h"
-#include "attend/ops/drop_path.h"
 
 namespace attend::models {
 
@@ -10,10 +9,10 @@ float drop_path_of(float rate, std::int64_t layer, std::int64_t layers) {
   return layers > 1 ? rate * static_cast<float>(layer) / static_cast<float>(layers - 1) : rate;
 }
 
-nn::Branch drop_path(const nn::Branch& branch, float rate) {
+nn::Branch drop_path(nn::Branch branch, float rate) {
   // A summed branch already contains the stream, which must not be dropped.
-  if (rate == 0 || branch.summed) return branch;
-  return ops::drop_path(branch.value, rate);
+  if (!branch.summed) branch.drop_path = rate;
+  return branch;
 }
 
 void check_images(const Tensor& pixels, const Extent2& size, std::int64_t channels) {

@@ -31,7 +31,8 @@ inline constexpr std::int64_t kMostStages = 8;
 
 // Stochastic depth grows from 0 in the first layer to the rate in the last.
 float drop_path_of(float rate, std::int64_t layer, std::int64_t layers);
-nn::Branch drop_path(const nn::Branch& branch, float rate);
+// The branch, to be dropped at this rate when it is added.
+nn::Branch drop_path(nn::Branch branch, float rate);
 // Throws Error unless pixels are [B, size, channels].
 void check_images(const Tensor& pixels, const Extent2& size, std::int64_t channels);
 

@@ -36,9 +36,9 @@ class LayerNorm {
   Tensor operator()(const Tensor& x) const { return ops::layer_norm(x, weight_, bias_, eps_); }
   // The norm of the stream, as the input of a sublayer (residual.h).
   inline SublayerInput operator()(Residual& stream) const;
-  // The sum x + dropout(branch) and its norm, from one kernel.
-  ops::Summed add(const Tensor& x, const Tensor& branch, float dropout) const {
-    return ops::add_norm(x, branch, weight_, bias_, {.eps = eps_, .dropout = dropout});
+  // The sum x + dropped(branch) and its norm, from one kernel.
+  ops::Summed add(const Tensor& x, const Tensor& branch, float dropout, float drop_path = 0) const {
+    return ops::add_norm(x, branch, weight_, bias_, {.eps = eps_, .dropout = dropout, .drop_path = drop_path});
   }
   ops::NormWeights weights() const { return {weight_, bias_, eps_}; }
   float eps() const { return eps_; }
@@ -69,6 +69,7 @@ struct Branch {
 
   Tensor value;
   bool summed = false;
+  float drop_path = 0;  // rate at which items of the batch will do without it (stochastic depth)
 };
 
 // x Wᵀ + b.   x [.., in]   W [out, in]   b [out]   ->   [.., out]

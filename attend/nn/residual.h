@@ -9,12 +9,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "attend/base/error.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parts.h"
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/drop_path.h"
 #include "attend/tensor/tape.h"
 
 namespace attend::nn {
@@ -41,12 +43,17 @@ class Residual {
   void add(Branch branch) {
     check(!waiting_.defined(), "residual: two sublayers in a row, and no norm has read the first");
     (branch.summed ? stream_ : waiting_) = std::move(branch.value);
+    drop_path_ = branch.drop_path;
+    if (options_.dropout > 0 && drop_path_ > 0) {  // the norm drops in one way only
+      waiting_ = ops::drop_path(waiting_, drop_path_);
+      drop_path_ = 0;
+    }
     show_stream();
   }
   // norm(x + branch)
   void add(const Branch& branch, const LayerNorm& norm) {
     check(!branch.summed && !waiting_.defined(), "residual: a post-norm sublayer reads the stream as it is");
-    stream_ = norm.add(stream_, branch.value, options_.dropout).norm;
+    stream_ = norm.add(stream_, branch.value, options_.dropout, branch.drop_path).norm;
     show_stream();
   }
   // Runs sublayer(SublayerInput) -> Branch in the order that the options say.
@@ -63,15 +70,20 @@ class Residual {
   void through(Recompute kind, Body body) {
     Pass* pass = stream_.pass();
     if (!pass || pass->recompute() != kind) return body(*this);
-    auto [stream, waiting] = recomputed(*pass, [entered = *this, body] {
+    const auto drop_path = std::make_shared<float>(0.0f);
+    auto [stream, waiting] = recomputed(*pass, [entered = *this, body, drop_path] {
       Residual piece = entered;
       body(piece);
+      *drop_path = piece.drop_path_;
       return std::array<Tensor, 2>{piece.stream_, piece.waiting_};
     });
-    stream_ = std::move(stream), waiting_ = std::move(waiting);
+    stream_ = std::move(stream), waiting_ = std::move(waiting), drop_path_ = *drop_path;
   }
-  // The stream as it stands. Dropout is not applied to a waiting branch.
-  Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }
+  // The stream as it stands. Dropout is not applied to a waiting branch, but stochastic depth is.
+  Tensor value() const {
+    if (!waiting_.defined()) return stream_;
+    return ops::add(stream_, drop_path_ > 0 ? ops::drop_path(waiting_, drop_path_) : waiting_);
+  }
 
  private:
   // Probes see the stream after every change; without one nothing is computed.
@@ -81,14 +93,15 @@ class Residual {
   // One kernel adds the waiting branch and normalises the sum.
   Tensor normalized(const LayerNorm& norm) {
     if (!waiting_.defined()) return norm(stream_);
-    ops::Summed next = norm.add(stream_, waiting_, options_.dropout);
-    waiting_ = Tensor();
+    ops::Summed next = norm.add(stream_, waiting_, options_.dropout, drop_path_);
+    waiting_ = Tensor(), drop_path_ = 0;
     stream_ = std::move(next.sum);
     return std::move(next.norm);
   }
 
   // waiting_ is the branch that no norm has added yet; undefined if there is none.
   Tensor stream_, waiting_;
+  float drop_path_ = 0;  // of the waiting branch
   ResidualOptions options_;
 };
 

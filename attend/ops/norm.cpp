@@ -39,8 +39,11 @@ Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, con
   check_contiguous("add_norm", {branch});
   check(branch.defined() && x.shape() == branch.shape(), "add_norm: x is {}, so the branch must be too, not {}",
         x.shape(), branch.defined() ? branch.shape() : Shape{});
+  check(options.dropout == 0 || options.drop_path == 0, "add_norm: dropout {} and drop_path {}; at most one of them",
+        options.dropout, options.drop_path);
   const Tensor& made = lead({&x, &branch});
-  const Dropout dropout = made.pass() ? made.pass()->dropout(options.dropout) : Dropout{};
+  Dropout dropout = made.pass() ? made.pass()->dropout(options.dropout + options.drop_path) : Dropout{};
+  if (options.drop_path > 0 && x.size() > 0) dropout.group = x.size() / x.dim(0);
   const AddNorm args{x, branch, weight, bias, options.eps, dropout};
   Tensor sum = like(made, x.shape()), y = like(sum), mean = like(sum, {x.rows()}, DType::f32), rstd = like(mean);
   x.backend().add_norm(args, sum, y, mean, rstd);

@@ -10,16 +10,18 @@ namespace attend::ops {
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, float eps = 1e-5f);
 
 struct Summed {
-  Tensor sum;   // x + dropout(branch): the residual stream of pre-norm models
+  Tensor sum;   // x + dropped(branch): the residual stream of pre-norm models
   Tensor norm;  // layer_norm(sum)
 };
 
 struct AddNormOptions {
   float eps = 1e-5f;
-  float dropout = 0;  // rate for the branch (Vaswani et al. 2017, section 5.4)
+  // How the branch is dropped, at most one of the two:
+  float dropout = 0;    // rate for its elements (Vaswani et al. 2017, section 5.4)
+  float drop_path = 0;  // rate for the items of the batch, x.dim(0) of them (Huang et al. 2016)
 };
 
-// sum = x + dropout(branch) and norm = layer_norm(sum), from one kernel.   x, branch [.., C]   weight, bias [C]
+// sum = x + dropped(branch) and norm = layer_norm(sum), from one kernel.   x, branch [.., C]   weight, bias [C]
 Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, const Tensor& bias,
                 const AddNormOptions& options = {});
 

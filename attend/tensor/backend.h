@@ -29,7 +29,7 @@ struct Dropout {
   float rate = 0;
   const std::uint32_t* seed = nullptr;  // two words, low first
   std::uint32_t stream = 0;
-  std::int64_t group = 1;  // so many elements, one after another, share a draw; only Backend::dropout() knows of more
+  std::int64_t group = 1;  // so many elements, one after another, share a draw; more only in dropout() and add_norm()
 };
 
 // Floats of 8 bits (Micikevicius et al. 2022), kept in u8 tensors: e4m3 reaches 448 with 3 bits of mantissa, e5m2

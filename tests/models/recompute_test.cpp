@@ -8,6 +8,8 @@
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/transformer.h"
+#include "attend/models/vit.h"
+#include "attend/ops/softmax.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/loop/optimizer.h"
 
@@ -94,6 +96,32 @@ TEST_P(RecomputedModels, GPT2) {
         nn::Parameters parameters(*backend_, model, {.dtype = dtype_});
         return train(*backend_, parameters, recompute,
                      [&](Pass& pass) { return model.loss({.ids = pass.input(texts)}, pass.input(labels)).mean; });
+      },
+      0.8, 0.6);
+}
+
+// Stochastic depth drops a branch in the norm behind it, which may lie behind the piece that is computed again.
+TEST_P(RecomputedModels, ViT) {
+  std::vector<float> values;
+  for (int i = 0; i < kBatch * 16 * 16 * 3; ++i) values.push_back(static_cast<float>(i * 37 % 101) / 50 - 1);
+  const Tensor pixels = make_tensor(*backend_, {kBatch, 16, 16, 3}, dtype_),
+               labels = make_tensor(*backend_, {kBatch}, DType::i32);
+  upload(pixels, values);
+  upload(labels, std::vector<std::int32_t>{0, 1, 2});
+  expect_equal(
+      [&](Recompute recompute) {
+        ViTClassifier model({.image_size = 16,
+                             .patch_size = 4,
+                             .width = 32,
+                             .layers = 6,
+                             .heads = 4,
+                             .hidden = 128,
+                             .drop_path = 0.5f,
+                             .labels = {"a", "b", "c"}});
+        nn::Parameters parameters(*backend_, model, {.dtype = dtype_});
+        return train(*backend_, parameters, recompute, [&](Pass& pass) {
+          return ops::cross_entropy(model.logits(pass.input(pixels)), pass.input(labels)).mean;
+        });
       },
       0.8, 0.6);
 }

@@ -100,6 +100,10 @@ void add_norms(std::vector<BadCall>& calls) {
   calls.push_back({"add_norm__dtype", [] { add_norm(floats({3, 5}), halves({3, 5}), floats({5}), floats({5})); }});
   calls.push_back({"add_norm__device", [] { add_norm(floats({3, 5}), elsewhere({3, 5}), floats({5}), floats({5})); }});
   calls.push_back({"add_norm__no_branch", [] { add_norm(floats({3, 5}), Tensor(), floats({5}), floats({5})); }});
+  calls.push_back(
+      {"add_norm__dropped_twice", [] {
+         add_norm(floats({3, 5}), floats({3, 5}), floats({5}), floats({5}), {.dropout = 0.1f, .drop_path = 0.1f});
+       }});
   calls.push_back({"add_norm__gaps", [] { add_norm(floats({3, 5}), gaps(3, 5), floats({5}), floats({5})); }});
 }
 

@@ -1,4 +1,5 @@
-// layer_norm and add_norm: with the sum used, the norm used, both; with dropout of the branch.
+// layer_norm and add_norm: with the sum used, the norm used, both; with dropout of the branch, and with stochastic
+// depth.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -49,7 +50,7 @@ struct AddNormSpec {
   Shape x;
   bool bias = true;
   bool sum = true, norm = true;  // which results are used
-  float dropout = 0;
+  float dropout = 0, drop_path = 0;
 };
 
 Case add_norm_case(const AddNormSpec& spec) {
@@ -59,6 +60,7 @@ Case add_norm_case(const AddNormSpec& spec) {
   if (spec.sum) name += "_sum";
   if (spec.norm) name += "_norm";
   if (spec.dropout > 0) name += "_dropout";
+  if (spec.drop_path > 0) name += "_drop_path";
   const auto chosen = [spec](auto sum, auto norm) {
     std::vector<decltype(sum)> outputs;
     if (spec.sum) outputs.push_back(sum);
@@ -70,18 +72,20 @@ Case add_norm_case(const AddNormSpec& spec) {
       .inputs = {reals(spec.x), reals(spec.x, -2, 2), weights({spec.x[-1]}, 0.5, 1.5)},
       .run =
           [spec, chosen](std::span<const Tensor> in) {
-            const auto [sum, norm] =
-                ops::add_norm(in[0], in[1], in[2], spec.bias ? in[3] : Tensor(), {.dropout = spec.dropout});
+            const auto [sum, norm] = ops::add_norm(in[0], in[1], in[2], spec.bias ? in[3] : Tensor(),
+                                                   {.dropout = spec.dropout, .drop_path = spec.drop_path});
             return chosen(sum, norm);
           },
       .reference =
           [spec, chosen](std::span<const Array> in) {
             Array sum = in[0];
+            const float rate = spec.dropout + spec.drop_path;
+            const std::int64_t share = spec.drop_path > 0 ? sum.size() / spec.x[0] : 1;  // elements of a draw
             for (std::int64_t i = 0; i < sum.size(); ++i)
-              sum[i] += in[1][i] * (spec.dropout > 0 ? dropout_factor(spec.dropout, 0, i) : 1);
+              sum[i] += in[1][i] * (rate > 0 ? dropout_factor(rate, 0, i / share) : 1);
             return chosen(sum, norm_reference(sum, in[2], spec.bias ? &in[3] : nullptr, 1e-5f));
           },
-      .streams = spec.dropout > 0 ? 1 : 0,
+      .streams = spec.dropout + spec.drop_path > 0 ? 1 : 0,
   };
   if (spec.bias) one.inputs.push_back(weights({spec.x[-1]}));
   return one;
@@ -118,12 +122,16 @@ static void add_norm_cases(std::vector<Case>& cases) {
   for (const auto& [sum, norm] : {std::pair{true, true}, {true, false}, {false, true}}) {
     cases.push_back(add_norm_case({.x = {3, 17}, .sum = sum, .norm = norm}));
     cases.push_back(add_norm_case({.x = {5, 3, 33}, .sum = sum, .norm = norm, .dropout = 0.25f}));
+    cases.push_back(add_norm_case({.x = {9, 3, 33}, .sum = sum, .norm = norm, .drop_path = 0.4f}));
   }
   cases.push_back(add_norm_case({.x = {7, 24}, .bias = false}));
   cases.push_back(add_norm_case({.x = {0, 8}}));
   cases.push_back(add_norm_case({.x = {1, 1}}));
   cases.push_back(add_norm_case({.x = {67, 130}, .dropout = 0.1f}));
   cases.push_back(add_norm_case({.x = {2, 1030}}));
+  cases.push_back(add_norm_case({.x = {33, 5, 24}, .drop_path = 0.3f}));   // packs of elements
+  cases.push_back(add_norm_case({.x = {13, 3, 520}, .drop_path = 0.5f}));  // rows of several packs a lane
+  cases.push_back(add_norm_case({.x = {7, 2, 1030}, .drop_path = 0.5f}));
 
   add_bench(cases, 1024, 512, Case::Size::base);
   add_bench(cases, 65536, 768, Case::Size::large);

@@ -27,6 +27,7 @@ struct DropRule {
   RandomKey key;
   std::uint32_t threshold = 0;
   float scale = 1;
+  std::uint64_t group = 1;  // so many elements share a word; norms alone read it, for whole rows
 };
 
 struct RandomRows {

@@ -8,12 +8,27 @@ namespace attend::cpu::ATTEND_ROWS {
 
 constexpr std::int64_t kNormStretch = 512;
 
+// What stochastic depth multiplies a row with, whose first element has this index.
+ATTEND_INLINE float row_factor(const DropRule& rule, std::uint64_t first) {
+  DropoutDraws<1> random;
+  random.fill(rule.key, first / rule.group, 1);
+  std::uint16_t draw = 0;
+  __builtin_memcpy(&draw, random.begin(), sizeof draw);  // it lies in words
+  return draw >= rule.threshold ? rule.scale : 0.0f;
+}
+
 // sum = x + dropout(branch) for one row whose first element has this index.
 template <class E>
 ATTEND_INLINE void add_branch(const NormRows& args, const E* x, const E* branch, E* sum, std::uint64_t first) {
   if (args.drop.threshold == 0) {
     each(args.width,
          [&](std::int64_t i, auto part) { store(sum + i, load(x + i, part) + load(branch + i, part), part); });
+    return;
+  }
+  if (args.drop.group > 1) {
+    const float factor = row_factor(args.drop, first);
+    each(args.width,
+         [&](std::int64_t i, auto part) { store(sum + i, load(x + i, part) + load(branch + i, part) * factor, part); });
     return;
   }
   DropoutDraws<kNormStretch> random;
@@ -65,11 +80,13 @@ template <class E>
 ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_t n, std::int64_t index, float* sums) {
   E* out = args.dbranch.data ? static_cast<E*>(args.dbranch.data) + index : nullptr;
   DropoutDraws<kNormStretch> random;
-  if (args.drop.threshold != 0) random.fill(args.drop.key, static_cast<std::uint64_t>(index), n);
+  const bool elements = args.drop.threshold != 0 && args.drop.group == 1;
+  const float factor = args.drop.group > 1 ? row_factor(args.drop, static_cast<std::uint64_t>(index)) : 1.0f;
+  if (elements) random.fill(args.drop.key, static_cast<std::uint64_t>(index), n);
   const std::uint16_t* draws = random.begin();
   each(n, [&](std::int64_t i, auto part) {
-    Vec v = load(d + i, part);
-    if (args.drop.threshold != 0) v = dropped(v, args.drop, draws + i);
+    Vec v = load(d + i, part) * factor;
+    if (elements) v = dropped(v, args.drop, draws + i);
     if (sums) store(sums + i, load(sums + i, part) + v, part);
     if (!out) return;
     if (args.dbranch.accumulate) v += load(out + i, part);

@@ -34,21 +34,6 @@ __global__ void dropout_kernel(const T* x, T* y, std::int64_t size, DropoutMask 
   store(y + i, values);
 }
 
-// The same where `group` elements, a multiple of N, share a draw.
-template <class T, int N>
-__global__ void drop_groups_kernel(const T* x, T* y, std::int64_t size, std::int64_t group, DropoutMask mask,
-                                   bool accumulate) {
-  const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x) * N;
-  if (i >= size) return;
-  float values[N], factor[1], before[N];
-  load(x + i, values);
-  mask.factors(mask.read_seed(), static_cast<std::uint64_t>(i / group), factor);
-  if (accumulate) load(y + i, before);
-#pragma unroll
-  for (int j = 0; j < N; ++j) values[j] = values[j] * factor[0] + (accumulate ? before[j] : 0.0f);
-  store(y + i, values);
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -60,20 +45,14 @@ void CudaBackend::dropout(const Tensor& x, const Dropout& dropout, const Grad& y
     using T = typename decltype(type)::type;
     constexpr int N = kPack<T>;
     const DropoutMask mask(dropout);
-    const auto run_groups = [&]<int kAtOnce>() {
-      drop_groups_kernel<T, kAtOnce><<<blocks_for(divide_up(x.size(), kAtOnce), kThreads), kThreads, 0, stream()>>>(
-          pointer<T>(x), pointer<T>(y.into), x.size(), dropout.group, mask, y.accumulate);
-    };
-    if (dropout.group > 1 && dropout.group % N == 0 && aligned16(x) && aligned16(y.into))
-      run_groups.template operator()<N>();
-    else if (dropout.group > 1)
-      run_groups.template operator()<1>();
-    else if (aligned16(x) && aligned16(y.into))
-      dropout_kernel<T, N><<<blocks_for(divide_up(x.size(), N), kThreads), kThreads, 0, stream()>>>(
+    const auto launch = [&]<int kAtOnce>() {
+      dropout_kernel<T, kAtOnce><<<blocks_for(divide_up(x.size(), kAtOnce), kThreads), kThreads, 0, stream()>>>(
           pointer<T>(x), pointer<T>(y.into), x.size(), mask, y.accumulate);
+    };
+    if (aligned16(x) && aligned16(y.into) && (dropout.group == 1 || dropout.group % N == 0))
+      launch.template operator()<N>();
     else
-      dropout_kernel<T, 1><<<blocks_for(x.size(), kThreads), kThreads, 0, stream()>>>(pointer<T>(x), pointer<T>(y.into),
-                                                                                      x.size(), mask, y.accumulate);
+      launch.template operator()<1>();
   });
   launch_check("dropout");
 }
