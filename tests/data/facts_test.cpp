@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/data/facts/report.h"
+#include "attend/data/images/labelled_images.h"
 #include "attend/image/encode.h"
 #include "tests/data/image_files.h"
 
@@ -123,6 +124,12 @@ TEST_F(Facts, FoldersOfImages) {
   EXPECT_EQ(facts.image_height.least, 10);
   EXPECT_EQ(findings_with(facts, "broken files: 1"), 1);
   EXPECT_EQ(findings_with(facts, "two different labels: 1"), 1);
+  EXPECT_EQ(findings_with(facts, "classes without an example"), 0);
+  fs::create_directories(folder_ / "photos/bird");
+  EXPECT_EQ(findings_with(gather_facts(recognise({folder_ / "photos"})),
+                          "classes without an example (training needs one of each): 1"),
+            1);
+  EXPECT_THROW(LabelledImages(folder_ / "photos"), Error);
 }
 
 TEST_F(Facts, ImagesToTestWithAreCompared) {
@@ -130,6 +137,7 @@ TEST_F(Facts, ImagesToTestWithAreCompared) {
   png("set/train/sea-horse/1.png", 4), png("set/train/sea-horse/2.png", 5);
   png("set/test/cat/9.png", 2), png("set/test/cat/8.png", 9), png("set/test/bird/1.png", 10);
   file("set/test/cat/broken.png", "no image");
+  fs::create_directories(folder_ / "set/test/Sea horse");  // a label without an image
   const auto expect = [&](const DataFacts& facts) {
     EXPECT_EQ(facts.examples, 5);
     EXPECT_EQ(findings_with(facts, "images of the test set that are in the training set too (equal pixels): 1"), 1);

@@ -138,12 +138,14 @@ void add_marked_facts(DataFacts& facts) {
 
 void find_rare_classes(DataFacts& facts) {
   if (facts.data.kind == DataKind::tagged_words) return;
-  Places rare;
+  Places none, rare;
   std::int64_t largest = 0, smallest = facts.examples;
   for (const auto& [name, count] : facts.classes) {
+    if (count == 0) none.add(name);
     if (count == 1) rare.add(name);
     largest = std::max(largest, count), smallest = std::min(smallest, count);
   }
+  none.report(facts.findings, "classes without an example (training needs one of each): {}");
   rare.report(facts.findings, "suspicious labels, classes with a single example: {}");
   if (facts.classes.size() == 1)
     facts.findings.push_back({fmt::format("suspicious labels, all examples are '{}'", facts.classes[0].first)});

@@ -84,9 +84,19 @@ std::unique_ptr<LabelledImages> test_images(const LabelledImages& images, const 
                                             const FactsOptions& options) {
   if (!options.all_images) return nullptr;
   auto test = std::make_unique<LabelledImages>(options.test.empty() ? path : options.test,
-                                               LabelledImagesOptions{.unseen = true});
+                                               LabelledImagesOptions{.unseen = true, .empty_classes = true});
   const bool same = test->size() == images.size() && images.size() > 0 && test->name(0) == images.name(0);
   return options.test.empty() && same ? nullptr : std::move(test);
+}
+
+// The classes that have an image.
+std::vector<std::string> labels_in(const LabelledImages& images) {
+  std::vector<bool> used(images.classes().size());
+  for (std::int64_t i = 0; i < images.size(); ++i) used[static_cast<std::size_t>(images.label(i))] = true;
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) labels.push_back(images.classes()[i]);
+  return labels;
 }
 
 // Labels that only one of both sets has, and labels that differ in nothing but case and blanks.
@@ -111,7 +121,7 @@ void compare_labels(DataFacts& facts, const std::vector<std::string>& train, con
 }
 
 void look_at_classes(DataFacts& facts, const FactsOptions& options) {
-  const LabelledImages images(facts.data.paths[0]);
+  const LabelledImages images(facts.data.paths[0], LabelledImagesOptions{.empty_classes = true});
   facts.examples = images.size();
   std::vector<std::int64_t> counts(images.classes().size());
   for (std::int64_t i = 0; i < images.size(); ++i) ++counts[static_cast<std::size_t>(images.label(i))];
@@ -124,7 +134,7 @@ void look_at_classes(DataFacts& facts, const FactsOptions& options) {
   const auto test = test_images(images, facts.data.paths[0], options);
   for (std::int64_t i = 0; test && i < test->size(); ++i)
     look.look_at_test(test->name(i), [&] { return test->read(i); });
-  compare_labels(facts, images.classes(), test ? test->classes() : std::vector<std::string>());
+  compare_labels(facts, images.classes(), test ? labels_in(*test) : std::vector<std::string>());
   if (test) facts.data.what += fmt::format("; {} images to test with", test->size());
   look.report();
   const std::int64_t apart = std::max<std::int64_t>(1, images.size() / static_cast<std::int64_t>(kSamples));

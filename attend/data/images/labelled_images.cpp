@@ -169,15 +169,15 @@ void LabelledImages::list_folder(const fs::path& folder, const LabelledImagesOpt
           folder.string(), files.size(), files.front().filename().string(), files.back().filename().string());
     return read_records(files);
   }
+  const bool may_lack = options.empty_classes || !options.classes.empty();
   const std::vector<std::string> names = folders_in(folder);
   const std::set<std::string> parts = {"train", "test", "valid", "val", "validation"};
   const bool split = names.size() > 1 && std::ranges::find(names, "train") != names.end() &&
                      std::ranges::all_of(names, [&](const std::string& name) { return parts.contains(name); });
-  if (!split) return list_classes(folder, !options.classes.empty());
+  if (!split) return list_classes(folder, may_lack);
   for (const char* part : {"valid", "val", "validation", "test"})
-    if (options.unseen && std::ranges::find(names, part) != names.end())
-      return list_classes(folder / part, !options.classes.empty());
-  list_classes(folder / "train", !options.classes.empty());
+    if (options.unseen && std::ranges::find(names, part) != names.end()) return list_classes(folder / part, may_lack);
+  list_classes(folder / "train", may_lack);
 }
 
 void LabelledImages::list_classes(const fs::path& folder, bool may_lack) {

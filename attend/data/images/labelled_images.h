@@ -30,6 +30,8 @@ struct LabelledImagesOptions {
   // Of a folder that holds both, the images to test with (test, t10k-images.., test_batch.bin), not those to learn
   // from.
   bool unseen = false;
+  // A folder without an image is a class all the same, as with `classes`; otherwise it is an Error.
+  bool empty_classes = false;
 };
 
 class LabelledImages {
